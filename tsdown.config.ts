@@ -1,0 +1,21 @@
+import { defineConfig, type UserConfig } from "tsdown";
+
+// One entry a sub-path export of package.json, and the command line.
+const config: UserConfig = defineConfig({
+  entry: {
+    index: "src/index.ts",
+    tensor: "src/tensor/index.ts",
+    encodings: "src/encodings/index.ts",
+    formats: "src/formats/index.ts",
+    advice: "src/advice/index.ts",
+    cli: "src/cli/cli.ts",
+  },
+  format: "esm",
+  platform: "neutral",
+  target: "node20",
+  dts: { oxc: true },
+  fixedExtension: false,
+  external: [/^node:/],
+  clean: true,
+});
+export default config;

@@ -1,0 +1,11 @@
+import { defineConfig, type ViteUserConfig } from "vitest/config";
+
+const config: ViteUserConfig = defineConfig({
+  test: {
+    include: ["test/**/*.test.ts"],
+    testTimeout: 60_000,
+    // Two workers: the machines that this must run on have two cores.
+    maxWorkers: 2,
+  },
+});
+export default config;
