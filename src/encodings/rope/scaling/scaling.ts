@@ -29,7 +29,10 @@ export const optional = (kind: KeyRule["kind"]): KeyRule => ({ kind, required: f
 export const nullable = (kind: KeyRule["kind"], required = false): KeyRule => ({ kind, required, nullable: true });
 
 /** The keys that every type has. */
-export const commonKeys = { ropeTheta: positive, partialRotaryFactor: optional("share") } as const;
+export const commonKeys: { readonly ropeTheta: KeyRule; readonly partialRotaryFactor: KeyRule } = {
+  ropeTheta: positive,
+  partialRotaryFactor: optional("share"),
+};
 
 /** d: how many channels of a head are rotated, int(headDim · partialRotaryFactor), as transformers rounds it.
  *  Throws RangeError when that is odd or below 2. */
