@@ -1,7 +1,7 @@
 // "Did you mean": the known names closest to one that a file or a user got wrong.
 
 /** Edits (insert, delete, replace, swap of neighbours) between two strings: optimal string alignment. */
-function distance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {
@@ -19,7 +19,7 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * The known names nearest to `name`, best first, at most three: those within a third of its length in edits, or that
+ * The known names nearest to `name`, best first, at most `most`: those within a third of its length in edits, or that
  * contain it or are contained in it. Case and the difference of "-", "_" and "." do not count.
  *
  * @example
@@ -28,7 +28,7 @@ function distance(a: string, b: string): number {
  * nearest("lama", ["llama", "gemma", "qwen2"]); // => ["llama"]
  * ```
  */
-export function nearest(name: string, known: readonly string[]): string[] {
+export function nearest(name: string, known: readonly string[], most = 3): string[] {
   const plain = (text: string): string => text.toLowerCase().replace(/[-_.\s]/g, "");
   // Names out of files can be long; a name of hundreds of characters resembles nothing.
   if (name.length > 100) return [];
@@ -38,11 +38,11 @@ export function nearest(name: string, known: readonly string[]): string[] {
       const other = plain(candidate);
       const contains =
         wanted.length >= 3 && other.length >= 3 && (other.startsWith(wanted) || wanted.startsWith(other));
-      return { candidate, contains, edits: distance(wanted, other) };
+      return { candidate, contains, edits: editDistance(wanted, other) };
     })
     .filter(({ contains, edits }) => contains || edits <= Math.max(1, Math.floor(wanted.length / 3)))
     .sort((a, b) => a.edits - b.edits || a.candidate.localeCompare(b.candidate, "en"))
-    .slice(0, 3)
+    .slice(0, most)
     .map(({ candidate }) => candidate);
 }
 
