@@ -14,7 +14,7 @@ export {
   type GgufValue,
   readGgufHeader,
 } from "./header.ts";
-export { readGguf, readGgufFile } from "./split.ts";
+export { openGguf, readGguf } from "./split.ts";
 export {
   type GgmlType,
   type GgufScalarType,

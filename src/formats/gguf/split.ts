@@ -134,7 +134,7 @@ function pad(part: number): string {
 }
 
 /** Reads the header of a GGUF checkpoint on disk; the other parts of a split one are looked for beside it. */
-export async function readGgufFile(path: string): Promise<GgufHeader> {
+export async function openGguf(path: string): Promise<GgufHeader> {
   const { folder } = await splitPath(path);
   return withFile(path, (source) => readGguf(source, async (file) => openFile(await joinPath(folder, file))));
 }
