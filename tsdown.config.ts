@@ -15,7 +15,7 @@ const config: UserConfig = defineConfig({
   target: "node20",
   dts: { oxc: true },
   fixedExtension: false,
-  external: [/^node:/],
+  deps: { neverBundle: [/^node:/] },
   clean: true,
 });
 export default config;

@@ -1,6 +1,7 @@
 // ALiBi, attention with linear biases (Press et al. 2022, 2108.12409): each head's score falls by its slope for every
 // token of distance. Nothing is learned and nothing is trained to a length. The bias is added after the softmax scale
-// and is not divided by √D (the paper's footnote 10).
+// and is not divided by √D (the paper's footnote 10). Falcon-RW is the exception: transformers rounds its slopes to
+// bfloat16 and adds the bias before the scale, so that its distances count 1/√D as much.
 
 import { biasByDistance, expectPositions } from "./bias-by-distance.ts";
 import { expectInteger, expectPositive } from "./errors.ts";

@@ -4,7 +4,6 @@
 
 import { expectPositions } from "./bias-by-distance.ts";
 import { expectFinite, expectPositive } from "./errors.ts";
-import { naturalLogarithm } from "./numerics/power.ts";
 import type { AttentionBiasEncoding } from "./position-encoding.ts";
 
 /** One linear layer as torch keeps it: y = W·x + b. */
@@ -49,7 +48,7 @@ export function fireDistance(
   expectPositive(who, "c", c);
   expectPositive(who, "threshold", threshold);
   expectFinite(who, "epsilon", epsilon);
-  const psi = (x: number) => naturalLogarithm(c * x + 1);
+  const psi = (x: number) => Math.log1p(c * x);
   return psi(Math.abs(queryPosition - keyPosition)) / (psi(Math.max(queryPosition, threshold)) + epsilon);
 }
 

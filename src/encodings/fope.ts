@@ -3,7 +3,7 @@
 // rotation: cos² + sin² is not 1. They belong to one head; a checkpoint with coefficients a head has one encoding each.
 
 import { expectEven, expectFinite, expectInteger, expectPositive, show } from "./errors.ts";
-import { power } from "./numerics/power.ts";
+import { powers } from "./numerics/power.ts";
 import { sinCosOfProducts } from "./numerics/sincos.ts";
 import type { QueryKeyEncoding, RotaryLayout, RotaryTables } from "./position-encoding.ts";
 
@@ -54,7 +54,8 @@ export function fopeFrequencies(
       `${who}: expected trainedLength or numInverseFrequencies, got ${trainedLength === undefined ? "neither" : "both"}`,
     );
   }
-  const all = Float64Array.from({ length: headDim / 2 }, (_, i) => 1 / power(theta, (2 * i) / headDim));
+  const exponents = Float64Array.from({ length: headDim / 2 }, (_, i) => (2 * i) / headDim);
+  const all = powers(theta, exponents).map((wave) => 1 / wave);
   if (numInverseFrequencies !== undefined) {
     expectInteger(who, "numInverseFrequencies", numInverseFrequencies, 1);
     return all.slice(0, numInverseFrequencies);

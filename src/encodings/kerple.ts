@@ -3,7 +3,6 @@
 
 import { biasByDistance } from "./bias-by-distance.ts";
 import { expectFinite, expectPositive, show } from "./errors.ts";
-import { naturalLogarithm, power } from "./numerics/power.ts";
 import type { AttentionBiasEncoding } from "./position-encoding.ts";
 
 export type KerpleKind = "logarithmic" | "power";
@@ -33,7 +32,7 @@ function expectParameters(who: string, kind: KerpleKind, r1: number, r2: number)
 
 function kernel(kind: KerpleKind, r1: number, r2: number, distance: number): number {
   if (distance === 0) return 0;
-  return 0 - r1 * (kind === "power" ? power(distance, r2) : naturalLogarithm(1 + r2 * distance));
+  return 0 - r1 * (kind === "power" ? distance ** r2 : Math.log1p(r2 * distance));
 }
 
 /**

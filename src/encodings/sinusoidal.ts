@@ -3,7 +3,7 @@
 // Two layouts are in use, and two exponents: they are different tables, and a checkpoint works with its own only.
 
 import { expectEven, expectFinite, expectInteger, expectPositive, show } from "./errors.ts";
-import { power } from "./numerics/power.ts";
+import { powers } from "./numerics/power.ts";
 import { sinCosOfProducts } from "./numerics/sincos.ts";
 import type { EmbeddingEncoding } from "./position-encoding.ts";
 
@@ -35,10 +35,15 @@ function frequencies(who: string, options: SinusoidalOptions): Float64Array {
   const half = expectEven(who, "hiddenSize", options.hiddenSize) / 2;
   const theta = expectPositive(who, "theta", options.theta ?? 10000);
   const exponent = options.exponent ?? "vaswani";
-  if (exponent === "vaswani") return Float64Array.from({ length: half }, (_, j) => 1 / power(theta, j / half));
+  const hands = (divisor: number) =>
+    powers(
+      theta,
+      Float64Array.from({ length: half }, (_, j) => j / divisor),
+    ).map((wave) => 1 / wave);
+  if (exponent === "vaswani") return hands(half);
   if (exponent === "fairseq") {
     if (half < 2) throw new RangeError(`${who}: expected hiddenSize of at least 4 with exponent "fairseq", got 2`);
-    return Float64Array.from({ length: half }, (_, j) => 1 / power(theta, j / (half - 1)));
+    return hands(half - 1);
   }
   throw new RangeError(`${who}: expected exponent to be "vaswani" or "fairseq", got ${show(exponent)}`);
 }

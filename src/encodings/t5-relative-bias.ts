@@ -28,6 +28,8 @@ interface Buckets {
   /** Distances below this have a bucket each. */
   readonly maxExact: number;
   readonly maxDistance: number;
+  /** ln(maxDistance / maxExact). */
+  readonly logarithm: number;
   readonly exact: boolean;
 }
 
@@ -44,11 +46,12 @@ function readOptions(who: string, options: T5BucketOptions): Buckets {
   if (arithmetic !== "float32" && arithmetic !== "exact") {
     throw new RangeError(`${who}: expected arithmetic to be "float32" or "exact", got ${show(arithmetic)}`);
   }
-  return { bidirectional, size, maxExact, maxDistance, exact: arithmetic === "exact" };
+  const logarithm = naturalLogarithm(maxDistance / maxExact);
+  return { bidirectional, size, maxExact, maxDistance, logarithm, exact: arithmetic === "exact" };
 }
 
 /** maxExact + trunc(ln(n/maxExact) / ln(maxDistance/maxExact) · (size − maxExact)), at most size − 1. */
-function logarithmicBucket(distance: number, { size, maxExact, maxDistance, exact }: Buckets): number {
+function logarithmicBucket(distance: number, { size, maxExact, maxDistance, logarithm, exact }: Buckets): number {
   if (distance >= maxDistance) return size - 1;
   const steps = size - maxExact;
   if (exact) {
@@ -63,10 +66,28 @@ function logarithmicBucket(distance: number, { size, maxExact, maxDistance, exac
   }
   // As torch does: every operation is rounded to float32, the scale ln(m/e) once from float64.
   const ratio = Math.fround(Math.fround(distance) / maxExact);
-  const share = Math.fround(
-    Math.fround(naturalLogarithm(ratio)) / Math.fround(naturalLogarithm(maxDistance / maxExact)),
-  );
+  const share = Math.fround(Math.fround(naturalLogarithm(ratio)) / Math.fround(logarithm));
   return Math.min(maxExact + Math.trunc(Math.fround(share * steps)), size - 1);
+}
+
+/** The buckets of distances 0 .. maxDistance into the past; all further ones are as the last. Buckets never fall with
+ *  distance, so it is enough to find where each begins, near where the real formula says. */
+function bucketsByDistance(buckets: Buckets): Int32Array {
+  const { size, maxExact, maxDistance } = buckets;
+  const out = new Int32Array(maxDistance + 1);
+  const steps = size - maxExact;
+  for (let distance = 0; distance <= Math.min(maxExact, maxDistance); distance++) out[distance] = distance;
+  let from = maxExact;
+  for (let bucket = maxExact + 1; bucket < size; bucket++) {
+    let first = Math.round(maxExact * (maxDistance / maxExact) ** ((bucket - maxExact) / steps));
+    first = Math.min(Math.max(first, maxExact), maxDistance);
+    while (first > from && logarithmicBucket(first - 1, buckets) >= bucket) first--;
+    while (logarithmicBucket(first, buckets) < bucket) first++;
+    out.fill(bucket - 1, from, first);
+    from = first;
+  }
+  out.fill(size - 1, from);
+  return out;
 }
 
 function bucketOf(relativePosition: number, buckets: Buckets): number {
@@ -122,15 +143,14 @@ export function t5BucketTable(
   const buckets = readOptions(who, options);
   expectPositions(who, "queryPositions", queryPositions);
   expectPositions(who, "keyPositions", keyPositions);
-  // From maxDistance on nothing changes, so 2·maxDistance + 1 relative positions hold all.
-  const { maxDistance } = buckets;
-  const known = new Int32Array(2 * maxDistance + 1).fill(-1);
+  const ofDistance = bucketsByDistance(buckets);
+  const { bidirectional, size, maxDistance } = buckets;
   const out = new Int32Array(queryPositions.length * keyPositions.length);
   for (let t = 0, at = 0; t < queryPositions.length; t++) {
     for (let s = 0; s < keyPositions.length; s++, at++) {
-      const relative = Math.max(-maxDistance, Math.min(maxDistance, keyPositions[s]! - queryPositions[t]!));
-      if (known[relative + maxDistance]! < 0) known[relative + maxDistance] = bucketOf(relative, buckets);
-      out[at] = known[relative + maxDistance]!;
+      const past = queryPositions[t]! - keyPositions[s]!;
+      const distance = Math.min(bidirectional ? Math.abs(past) : Math.max(past, 0), maxDistance);
+      out[at] = ofDistance[distance]! + (bidirectional && past < 0 ? size : 0);
     }
   }
   return out;
@@ -157,9 +177,7 @@ export interface T5RelativeBiasOptions extends T5BucketOptions {
  * encoding.bias([20], [0, 19, 20]); // => [1.7, 0.1, 0]
  * ```
  */
-export function t5RelativeBias(
-  options: T5RelativeBiasOptions,
-): AttentionBiasEncoding & {
+export function t5RelativeBias(options: T5RelativeBiasOptions): AttentionBiasEncoding & {
   readonly numBuckets: number;
   readonly maxDistance: number;
   readonly bidirectional: boolean;

@@ -2,7 +2,7 @@
 // so that a score fades with distance, fast pairs first. Queries and keys therefore have different tables.
 
 import { expectEven, expectFinite, expectInteger, expectPositive, show } from "./errors.ts";
-import { power } from "./numerics/power.ts";
+import { powers } from "./numerics/power.ts";
 import { sinCosOfProducts } from "./numerics/sincos.ts";
 import type { QueryKeyEncoding, RotaryLayout, RotaryTables } from "./position-encoding.ts";
 
@@ -71,7 +71,8 @@ export function xpos(options: XposOptions): QueryKeyEncoding & { readonly scales
   if (options.centre !== undefined) expectFinite(who, "centre", options.centre);
   const pairs = headDim / 2;
   const scales = xposScales(headDim);
-  const omegas = Float64Array.from({ length: pairs }, (_, i) => 1 / power(theta, (2 * i) / headDim));
+  const exponents = Float64Array.from({ length: pairs }, (_, i) => (2 * i) / headDim);
+  const omegas = powers(theta, exponents).map((wave) => 1 / wave);
 
   function tables(positions: ArrayLike<number>, sequenceLength: number, sign: 1 | -1): RotaryTables {
     const centre = options.centre ?? Math.ceil(expectInteger(who, "sequenceLength", sequenceLength, 1) / 2);
@@ -82,7 +83,7 @@ export function xpos(options: XposOptions): QueryKeyEncoding & { readonly scales
     for (let t = 0, at = 0; t < positions.length; t++) {
       const exponent = (sign * (positions[t]! - centre)) / scaleBase;
       for (let i = 0; i < pairs; i++, at++) {
-        const scale = power(scales[i]!, exponent);
+        const scale = scales[i]! ** exponent;
         cos[at] = cos[at]! * scale;
         sin[at] = sin[at]! * scale;
       }

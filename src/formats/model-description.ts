@@ -23,6 +23,8 @@ export type PositionSettings =
       readonly hiddenSize: number;
       readonly layout: "interleaved" | "concatenated";
       readonly theta: number;
+      /** e_j of ω_j = theta^(−e_j): j/(C/2), or j/(C/2 − 1) ("fairseq"). */
+      readonly exponent?: "vaswani" | "fairseq";
       readonly numPositions: number | null;
     }
   | {

@@ -139,12 +139,36 @@ function scaleByPowerOfTwo(x: number, k: number): number {
 export function power(base: number, exponent: number): number {
   expectPositiveFinite("power", base);
   if (!Number.isFinite(exponent)) throw new RangeError(`power: expected a finite exponent, got ${show(exponent)}`);
+  return powerOfLogarithm(base, logParts(base), exponent);
+}
+
+/**
+ * base^exponent for many exponents of one base: as `power`, but the logarithm is taken once.
+ *
+ * @throws RangeError unless base is finite and above 0 and every exponent is finite
+ * @example
+ * ```ts
+ * import { powers } from "longhand/encodings";
+ * powers(10000, [0, 0.5, 1]); // => [1, 100, 10000]
+ * ```
+ * Source: as `power`.
+ */
+export function powers(base: number, exponents: ArrayLike<number>): Float64Array {
+  expectPositiveFinite("powers", base);
+  const logarithm = logParts(base);
+  return Float64Array.from(exponents, (exponent) => {
+    if (!Number.isFinite(exponent)) throw new RangeError(`powers: expected finite exponents, got ${show(exponent)}`);
+    return powerOfLogarithm(base, logarithm, exponent);
+  });
+}
+
+function powerOfLogarithm(base: number, logarithm: DoubleDouble, exponent: number): number {
   if (exponent === 0 || base === 1) return 1;
   if (exponent === 1) return base;
-  const logarithm = multiply(logParts(base), number(exponent));
-  if (logarithm.high > 710) return Infinity;
-  if (logarithm.high < -746) return 0;
-  const result = expParts(logarithm);
+  const product = multiply(logarithm, number(exponent));
+  if (product.high > 710) return Infinity;
+  if (product.high < -746) return 0;
+  const result = expParts(product);
   return scaleByPowerOfTwo(result.value.high, result.exponent);
 }
 

@@ -17,7 +17,8 @@ export interface Hand {
   readonly turnsAtTarget: number;
   /** Turns in targetLength tokens, were the trained frequency kept. */
   readonly turnsAtTargetUnscaled: number;
-  /** Every angle reached at the target occurred in training: it finished a turn there, or does not go further. */
+  /** Every angle between a query and a key at the target occurred in training: the hand finished a turn there, or
+   *  goes no further now. */
   readonly seen: boolean;
   /** The same, were the trained frequency kept. */
   readonly seenUnscaled: boolean;
@@ -27,11 +28,12 @@ export interface Hand {
  * The hands of a rotary encoding at a target length against their training.
  *
  * Turns are length · ω / 2π. A hand is *seen* when it finished a turn in training (it then showed every angle) or when
- * it turns no further at the target than it did in training.
+ * it turns no further at the target than it did in training. Scores depend on distances alone, so under a sliding
+ * window both lengths count only up to the window.
  *
  * @param trained frequencies during training [P], radians a token
  * @param used frequencies at the target [P], after scaling
- * @param lengths trainedLength and targetLength in tokens
+ * @param lengths trainedLength and targetLength in tokens; window: keys a query sees, null or absent for all
  * @throws RangeError when the lists differ in length, or a length is not an integer of at least 1
  * @example
  * ```ts
@@ -46,7 +48,11 @@ export interface Hand {
 export function clockHands(
   trained: ArrayLike<number>,
   used: ArrayLike<number>,
-  { trainedLength, targetLength }: { readonly trainedLength: number; readonly targetLength: number },
+  {
+    trainedLength,
+    targetLength,
+    window,
+  }: { readonly trainedLength: number; readonly targetLength: number; readonly window?: number | null },
 ): Hand[] {
   expectInteger("clockHands", "trainedLength", trainedLength, 1);
   expectInteger("clockHands", "targetLength", targetLength, 1);
@@ -56,15 +62,17 @@ export function clockHands(
     );
   }
   const turn = 2 * Math.PI;
+  const seenDistance = Math.min(trainedLength, window ?? trainedLength);
+  const targetDistance = Math.min(targetLength, window ?? targetLength);
   return Array.from({ length: trained.length }, (_, pair) => {
     const before = trained[pair]!;
     const now = used[pair]!;
     const turnsInTraining = (trainedLength * before) / turn;
     const turnsAtTarget = (targetLength * now) / turn;
     const turnsAtTargetUnscaled = (targetLength * before) / turn;
-    const complete = turnsInTraining >= 1;
     // A scaling that ends exactly where training did may miss it by rounding.
-    const reach = turnsInTraining * (1 + 1e-12);
+    const shown = seenDistance * before * (1 + 1e-12);
+    const complete = shown >= turn;
     return {
       pair,
       wavelength: now === 0 ? null : turn / now,
@@ -72,8 +80,8 @@ export function clockHands(
       turnsInTraining,
       turnsAtTarget,
       turnsAtTargetUnscaled,
-      seen: complete || turnsAtTarget <= reach,
-      seenUnscaled: complete || turnsAtTargetUnscaled <= reach,
+      seen: complete || targetDistance * now <= shown,
+      seenUnscaled: complete || targetDistance * before <= shown,
     };
   });
 }

@@ -1,0 +1,13 @@
+// `npm start`: installs and builds, then does the main job on a configuration that ships with the project.
+import { ensureInstalled, run } from "./install.mjs";
+
+ensureInstalled();
+run("npx", ["--no-install", "tsdown", "--logLevel", "warn"]);
+const given = process.argv.slice(2);
+const args =
+  given.length > 0 ? given : ["inspect", "examples/configs/qwen3-8b.json", "--target", "4x", "--scaling", "yarn:4"];
+console.log(`\n$ longhand ${args.join(" ")}\n`);
+run(process.execPath, ["dist/cli.js", ...args]);
+if (given.length === 0) {
+  console.log("\nNext: node dist/cli.js inspect --help, or your own model: npm start -- inspect MODEL");
+}

@@ -1,0 +1,102 @@
+// The axis that every chart of hands shares: tokens a turn, logarithmic, from the fastest hand to past the slowest and
+// past the target.
+
+import type { InspectedGroup, Inspection } from "../inspect.ts";
+
+export interface HandAxis {
+  /** Powers of ten at the ends: the axis runs from 10^from to 10^to. */
+  readonly from: number;
+  readonly to: number;
+  /** 0 at the left end, 1 at the right. */
+  at(tokens: number): number;
+}
+
+/** Groups that have hands to draw. */
+export function groupsWithHands(inspection: Inspection): InspectedGroup[] {
+  return inspection.groups.filter((group) => group.hands.length > 0);
+}
+
+/** The axis for all groups of an inspection, so that their charts can be compared. */
+export function handAxis(inspection: Inspection): HandAxis {
+  let slowest = Math.max(inspection.targetLength ?? 1, inspection.trainedLength ?? 1);
+  let fastest = Infinity;
+  for (const group of groupsWithHands(inspection)) {
+    for (const hand of group.hands) {
+      for (const wavelength of [hand.wavelength, hand.trainedWavelength]) {
+        if (wavelength === null) continue;
+        slowest = Math.max(slowest, wavelength);
+        fastest = Math.min(fastest, wavelength);
+      }
+    }
+  }
+  const from = Number.isFinite(fastest) ? Math.floor(Math.log10(fastest)) : 0;
+  const to = Math.max(from + 1, Math.log10(slowest) + 0.05);
+  return { from, to, at: (tokens) => (Math.log10(tokens) - from) / (to - from) };
+}
+
+/** 1, 10, 100, 1k, … 1M, … as axis labels. */
+export function powerLabel(power: number): string {
+  const units = ["", "k", "M", "G", "T"];
+  const step = Math.floor(power / 3);
+  if (power < 0) return `1e${power}`;
+  return step < units.length ? `${10 ** (power - 3 * step)}${units[step]}` : `1e${power}`;
+}
+
+/** 0–11, 13, 15–31. */
+export function layerRanges(layers: readonly number[]): string {
+  const parts: string[] = [];
+  for (let i = 0; i < layers.length; ) {
+    let j = i;
+    while (j + 1 < layers.length && layers[j + 1] === layers[j]! + 1) j++;
+    parts.push(j === i ? `${layers[i]}` : j === i + 1 ? `${layers[i]}, ${layers[j]}` : `${layers[i]}–${layers[j]}`);
+    i = j + 1;
+  }
+  return parts.join(", ");
+}
+
+/** As `layerRanges`, or "every 4th: 3–31" style for a regular stride, so that long lists stay readable. */
+export function layerList(layers: readonly number[]): string {
+  const ranges = layerRanges(layers);
+  if (ranges.length <= 28 || layers.length < 4) return ranges;
+  const stride = layers[1]! - layers[0]!;
+  if (stride > 1 && layers.every((layer, i) => i === 0 || layer - layers[i - 1]! === stride)) {
+    return `${layers[0]}, ${layers[1]}, … ${layers.at(-1)} (every ${stride}th)`;
+  }
+  return `${layers.length} of ${layers[0]}–${layers.at(-1)}`;
+}
+
+/** What a group's encoding is, in a few words. */
+export function groupTitle(group: InspectedGroup): string {
+  const number = (x: number) => x.toLocaleString("en-US", { maximumFractionDigits: 4 });
+  switch (group.kind) {
+    case "nope":
+      return "no position encoding (NoPE)";
+    case "alibi":
+      return `ALiBi, ${group.slopes?.length} heads`;
+    case "t5":
+      return `T5 relative bias, ${new Set(group.buckets?.values).size} buckets within ±${-(group.buckets?.firstDistance ?? 0)}`;
+    case "learned":
+      return `learned absolute, ${number(group.maxPositions ?? 0)} rows`;
+    case "sinusoidal":
+      return `sinusoidal, theta ${number(group.theta ?? 0)}`;
+    default: {
+      const rope = group.rope;
+      if (rope === null) return "RoPE dropped (no rotation)";
+      const name = rope.ropeType === "default" ? "RoPE" : `RoPE ${rope.ropeType}`;
+      const factor = "factor" in rope && typeof rope.factor === "number" ? `, factor ${number(rope.factor)}` : "";
+      const share =
+        group.rotaryDim !== null && group.rotaryDim < group.headDim
+          ? `, ${group.rotaryDim} of ${group.headDim} channels`
+          : "";
+      return `${name}, theta ${number(rope.ropeTheta)}${factor}${share}`;
+    }
+  }
+}
+
+/** "window 1,024", "chunks of 8,192" or nothing. */
+export function reachTitle(group: InspectedGroup): string {
+  const number = (x: number) => x.toLocaleString("en-US");
+  if (group.slidingWindow !== null) return `window ${number(group.slidingWindow)}`;
+  if (group.attentionChunkSize !== null) return `chunks of ${number(group.attentionChunkSize)}`;
+  return "";
+}

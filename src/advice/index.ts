@@ -1,0 +1,6 @@
+// longhand/advice: what a model's position encoding means at a length, as data and as charts.
+
+export { inspectionSvg } from "./chart/svg.ts";
+export { inspectionText, type Palette, plain } from "./chart/text.ts";
+export { type InspectedGroup, type Inspection, type InspectOptions, inspectModel } from "./inspect.ts";
+export { applyStrategy, parseStrategy, type Strategy, trainedConfig } from "./strategy.ts";

@@ -1,0 +1,35 @@
+#!/usr/bin/env node
+// The command line: one file a command beside this one.
+
+import { Command, CommanderError } from "commander";
+import packageJson from "../../package.json" with { type: "json" };
+import { describeFailure, exitCodes } from "./failure.ts";
+import { addInspect } from "./inspect.ts";
+
+const program = new Command();
+program
+  .name("longhand")
+  .description("How far can a Transformer really read? Position encodings and context length.")
+  .version(packageJson.version)
+  .exitOverride()
+  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "longhand: ")) })
+  .showHelpAfterError("(longhand --help shows the commands)");
+addInspect(program);
+
+// `longhand … | head` closes the pipe: that is no failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(exitCodes.done);
+  throw error;
+});
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+  } else {
+    const { message, exitCode } = describeFailure(program.args[0] ?? "", error);
+    process.stderr.write(`${message}\n`);
+    process.exitCode = exitCode;
+  }
+}

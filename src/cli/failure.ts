@@ -1,0 +1,18 @@
+// How a command ends: 0 done, 1 a check failed, 2 wrong usage or input, 70 a bug of ours, 130 interrupted.
+
+import { FormatError } from "../formats/bytes/format-error.ts";
+
+export const exitCodes = { done: 0, checkFailed: 1, usage: 2, bug: 70, interrupted: 130 } as const;
+
+/** The message and the exit code of whatever a command threw. */
+export function describeFailure(command: string, error: unknown): { message: string; exitCode: number } {
+  if (error instanceof FormatError || error instanceof RangeError) {
+    return { message: `longhand ${command}: ${error.message}`, exitCode: exitCodes.usage };
+  }
+  const system = error as NodeJS.ErrnoException;
+  if (typeof system?.code === "string" && typeof system.syscall === "string") {
+    return { message: `longhand ${command}: ${system.message}`, exitCode: exitCodes.usage };
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { message: `longhand ${command}: internal: ${stack}\nThis is a bug in longhand.`, exitCode: exitCodes.bug };
+}

@@ -1,0 +1,23 @@
+// Values on the command line, checked where they are read.
+
+import { InvalidArgumentError } from "commander";
+
+/** 4096, 4_096, 4,096, 32k (× 1024), 1M (× 1024²): a number of tokens. */
+export function tokenCount(text: string): number {
+  const match = /^(\d[\d_,]*)([kKmM]?)$/.exec(text.trim());
+  const scale = { "": 1, k: 1024, m: 1024 ** 2 }[(match?.[2] ?? "").toLowerCase()] ?? 1;
+  const count = match === null ? Number.NaN : Number(match[1]!.replace(/[_,]/g, "")) * scale;
+  if (!Number.isSafeInteger(count) || count < 1) {
+    throw new InvalidArgumentError("expected a number of tokens of at least 1, as 32768 or 32k.");
+  }
+  return count;
+}
+
+/** A number of tokens, or a multiple of the trained length as 4x. */
+export function tokenCountOrMultiple(text: string): { multiple: number } | { tokens: number } {
+  const match = /^(\d+(?:\.\d+)?)x$/i.exec(text.trim());
+  if (match === null) return { tokens: tokenCount(text) };
+  const multiple = Number(match[1]);
+  if (!(multiple > 0)) throw new InvalidArgumentError("expected a multiple above 0, as 4x.");
+  return { multiple };
+}

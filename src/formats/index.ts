@@ -1,0 +1,11 @@
+// longhand/formats: checkpoints and configurations, read into one description. Hostile input: bounded before use.
+
+export * from "./bytes/index.ts";
+export type { Finding, Severity } from "./finding.ts";
+export * from "./gguf/index.ts";
+export * from "./huggingface/index.ts";
+export * from "./llama2c/index.ts";
+export type { ModelDescription, PositionGroup, PositionSettings } from "./model-description.ts";
+export { nearest } from "./nearest.ts";
+export { openModel } from "./open-model.ts";
+export * from "./safetensors/index.ts";
