@@ -1,8 +1,9 @@
 // `npm start`: installs and builds, then does the main job on a configuration that ships with the project.
+import { buildDist } from "./build.mjs";
 import { ensureInstalled, run } from "./install.mjs";
 
 ensureInstalled();
-run("npx", ["--no-install", "tsdown", "--logLevel", "warn"]);
+await buildDist();
 const given = process.argv.slice(2);
 const args =
   given.length > 0 ? given : ["inspect", "examples/configs/qwen3-8b.json", "--target", "4x", "--scaling", "yarn:4"];
