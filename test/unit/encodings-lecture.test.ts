@@ -3,8 +3,9 @@
 
 import { describe, expect, test } from "vitest";
 import { alibi } from "../../src/encodings/alibi.ts";
+import { rope } from "../../src/encodings/rope/rope.ts";
 import { sinusoidalTable } from "../../src/encodings/sinusoidal.ts";
-import { attention, dot, matrix, permuteRows, randomNumbers, row, softmax } from "../support/attention.ts";
+import { attention, dot, matrix, permuteRows, randomNumbers, rotate, row, softmax } from "../support/attention.ts";
 import { largestError } from "../support/encodings-other.ts";
 
 const T = 7;
@@ -75,6 +76,25 @@ describe("distance", () => {
         if (weights[j - 1]! > 1e-300) expect(weights[j]! > weights[j - 1]!).toBe(true);
       }
     }
+  });
+
+  const rotary = (factor: number) =>
+    rope({ headDim: 64, maxPositionEmbeddings: 4096, rope: { ropeType: "linear", ropeTheta: 10000, factor } });
+  const ones = new Float64Array(64).fill(1);
+  const turned = (encoding: ReturnType<typeof rotary>, p: number) =>
+    rotate(ones, encoding.queryTables([p], 4096), 0, 32, encoding.layout);
+
+  test("under rotation, equal keys weigh less at first, but a far weight may rise again", () => {
+    const encoding = rotary(1);
+    const query = turned(encoding, 2999);
+    const weights = softmax(far.map((j) => dot(query, turned(encoding, j)) / 8)).reverse(); // by distance
+    expect(weights[0]).toBe(Math.max(...weights));
+    const rises = Array.from(weights).flatMap((weight, d) => (d > 100 && weight > 1.2 * weights[d - 1]! ? [d] : []));
+    expect(rises.length).toBeGreaterThan(0);
+  });
+
+  test("interpolation by 2 halves every index: position 2p is where p was", () => {
+    for (const p of [1, 40, 1999]) expect(turned(rotary(2), 2 * p)).toEqual(turned(rotary(1), p));
   });
 
   test("the similarity of two sinusoidal positions depends on their offset alone, and may rise again", () => {
