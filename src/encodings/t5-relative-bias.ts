@@ -70,17 +70,15 @@ function logarithmicBucket(distance: number, { size, maxExact, maxDistance, loga
   return Math.min(maxExact + Math.trunc(Math.fround(share * steps)), size - 1);
 }
 
-/** The buckets of distances 0 .. maxDistance into the past; all further ones are as the last. Buckets never fall with
- *  distance, so it is enough to find where each begins, near where the real formula says. */
-function bucketsByDistance(buckets: Buckets): Int32Array {
+/** The buckets of distances 0 .. limit into the past. Buckets never fall with distance, so it is enough to find where
+ *  each begins, near where the formula in real numbers says. */
+function bucketsByDistance(buckets: Buckets, limit: number): Int32Array {
   const { size, maxExact, maxDistance } = buckets;
-  const out = new Int32Array(maxDistance + 1);
+  const out = Int32Array.from({ length: limit + 1 }, (_, distance) => Math.min(distance, maxExact));
   const steps = size - maxExact;
-  for (let distance = 0; distance <= Math.min(maxExact, maxDistance); distance++) out[distance] = distance;
   let from = maxExact;
-  for (let bucket = maxExact + 1; bucket < size; bucket++) {
+  for (let bucket = maxExact + 1; bucket < size && from <= limit; bucket++) {
     let first = Math.round(maxExact * (maxDistance / maxExact) ** ((bucket - maxExact) / steps));
-    first = Math.min(Math.max(first, maxExact), maxDistance);
     while (first > from && logarithmicBucket(first - 1, buckets) >= bucket) first--;
     while (logarithmicBucket(first, buckets) < bucket) first++;
     out.fill(bucket - 1, from, first);
@@ -143,16 +141,22 @@ export function t5BucketTable(
   const buckets = readOptions(who, options);
   expectPositions(who, "queryPositions", queryPositions);
   expectPositions(who, "keyPositions", keyPositions);
-  const ofDistance = bucketsByDistance(buckets);
   const { bidirectional, size, maxDistance } = buckets;
-  const out = new Int32Array(queryPositions.length * keyPositions.length);
+  const pasts = new Float64Array(queryPositions.length * keyPositions.length); // query − key, [T, S]
+  let largest = 0;
   for (let t = 0, at = 0; t < queryPositions.length; t++) {
     for (let s = 0; s < keyPositions.length; s++, at++) {
-      const past = queryPositions[t]! - keyPositions[s]!;
-      const distance = Math.min(bidirectional ? Math.abs(past) : Math.max(past, 0), maxDistance);
-      out[at] = ofDistance[distance]! + (bidirectional && past < 0 ? size : 0);
+      pasts[at] = queryPositions[t]! - keyPositions[s]!;
+      largest = Math.max(largest, Math.abs(pasts[at]!));
     }
   }
+  // From maxDistance on nothing changes.
+  const limit = Math.min(largest, maxDistance);
+  const ofDistance = bucketsByDistance(buckets, limit);
+  const out = Int32Array.from(pasts, (past) => {
+    const distance = Math.min(bidirectional ? Math.abs(past) : Math.max(past, 0), limit);
+    return ofDistance[distance]! + (bidirectional && past < 0 ? size : 0);
+  });
   return out;
 }
 

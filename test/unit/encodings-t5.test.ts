@@ -84,6 +84,13 @@ describe("T5 buckets", () => {
     );
   });
 
+  test("absurd settings of a hostile file cost nothing: the table is as large as the distances asked for", () => {
+    const options = { bidirectional: true, numBuckets: 2 ** 31, maxDistance: 2 ** 50 };
+    expect(Array.from(t5BucketTable([3, 4], [0, 9], options))).toEqual([3, 6 + 2 ** 30, 4, 5 + 2 ** 30]);
+    const far = { bidirectional: false, numBuckets: 32, maxDistance: 2 ** 50 };
+    expect(Array.from(t5BucketTable([2 ** 20], [0, 2 ** 20 - 1], far))).toEqual([t5Bucket(-(2 ** 20), far), 1]);
+  });
+
   test("settings that leave no logarithmic part are refused", () => {
     expect(() => t5Bucket(-1, { bidirectional: false, maxDistance: 16 })).toThrow(/maxDistance.*at least 17, got 16/);
     expect(() => t5Bucket(-1, { bidirectional: true, numBuckets: 3 })).toThrow(/numBuckets.*at least 4, got 3/);
