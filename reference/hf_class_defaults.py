@@ -50,6 +50,25 @@ def defaults(model_type):
     return out
 
 
+def null_head_dims():
+    """Classes whose head_dim is None after loading: without the key, and with "head_dim": null.
+
+    There int(head_dim * partial_rotary_factor) of yarn, dynamic and longrope raises TypeError.
+    """
+    absent, null = [], []
+    for model_type in MODEL_TYPES:
+        cls = CONFIG_MAPPING[model_type]
+        for found, given in ((absent, {}), (null, {"head_dim": None})):
+            try:
+                config = cls(**given)
+                rotates = getattr(config, "rope_parameters", None) is not None
+                if rotates and getattr(config, "head_dim", 0) is None and not hasattr(config, "qk_rope_head_dim"):
+                    found.append(model_type)
+            except Exception:  # the class refuses null, which it says itself
+                pass
+    return absent, null
+
+
 def main():
     root = pathlib.Path(__file__).parent.parent
     target = root / "src/formats/huggingface/class-defaults.ts"
@@ -64,6 +83,14 @@ def main():
     for model_type in MODEL_TYPES:
         lines.append(f"  {json.dumps(model_type)}: {json.dumps(defaults(model_type))},")
     lines.append("};")
+    absent, null = null_head_dims()
+    lines += [
+        "",
+        "/** Classes that keep head_dim null when the file leaves it out, and yarn, dynamic and longrope then raise. */",
+        f"export const headDimStaysNullWhenAbsent: readonly string[] = {json.dumps(absent)};",
+        "/** Classes that keep an explicit null. */",
+        f"export const headDimStaysNullWhenNull: readonly string[] = {json.dumps(null)};",
+    ]
     target.write_text("\n".join(lines) + "\n")
     subprocess.run(["npx", "biome", "check", "--write", str(target)], cwd=root, check=True)
 

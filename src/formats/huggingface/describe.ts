@@ -9,6 +9,7 @@ import { FormatError } from "../bytes/format-error.ts";
 import type { Finding } from "../finding.ts";
 import type { ModelDescription, PositionGroup, PositionSettings } from "../model-description.ts";
 import { nearest } from "../nearest.ts";
+import { headDimStaysNullWhenAbsent, headDimStaysNullWhenNull } from "./class-defaults.ts";
 import {
   type AlibiFamily,
   type Family,
@@ -240,7 +241,7 @@ function readHeadDim(source: Source, family: ReadFamily, hiddenSize: number, num
     );
   }
   const headDim = hiddenSize / numHeads;
-  if (family.kind === "rotary") {
+  if (family.kind === "rotary" && source.record.head_dim !== headDim) {
     source.findings.push({
       code: "head-dim-computed",
       severity: "note",
@@ -293,6 +294,7 @@ function rotaryGroups(source: Source, family: RotaryFamily, shape: Shape): Group
       "",
     );
   }
+  warnOfNullHeadDim(source, rope, shape.headDim);
   const settings = new Map<string | null, PositionSettings>();
   for (const type of types) {
     const parsed = byType.get(type) ?? null;
@@ -313,6 +315,24 @@ function rotaryGroups(source: Source, family: RotaryFamily, shape: Shape): Group
     ),
     rope,
   };
+}
+
+/** Where transformers multiplies None: it fills in head_dim for some classes, and for some rope types only. */
+function warnOfNullHeadDim(source: Source, rope: readonly ParsedRope[], headDim: number): void {
+  const stays = has(source, "head_dim")
+    ? source.record.head_dim === null && headDimStaysNullWhenNull.includes(source.modelType)
+    : headDimStaysNullWhenAbsent.includes(source.modelType);
+  const failing = rope.find(({ rope: { ropeType } }) => ["yarn", "dynamic", "longrope"].includes(ropeType));
+  if (!stays || failing === undefined) return;
+  source.findings.push({
+    code: "head-dim-null",
+    severity: "warning",
+    where: join(source.path, "head_dim"),
+    got: null,
+    expected: `${headDim} to be written`,
+    why: `The file means ${headDim}; the class of ${source.modelType} leaves head_dim null, and transformers 5.24.0 raises TypeError when it computes ${failing.rope.ropeType}.`,
+    fix: `write "head_dim": ${headDim}`,
+  });
 }
 
 const nope: PositionSettings = { site: "none", kind: "nope" };
@@ -394,6 +414,17 @@ function readTemperatures(
     const tuned = source.record.attn_temperature_tuning ?? source.defaults.attn_temperature_tuning ?? true;
     if (typeof tuned !== "boolean" && typeof tuned !== "number") {
       throw unexpected(join(source.path, "attn_temperature_tuning"), "true or false", tuned);
+    }
+    if (typeof tuned === "number") {
+      source.findings.push({
+        code: "legacy-flag",
+        severity: "warning",
+        where: join(source.path, "attn_temperature_tuning"),
+        got: tuned,
+        expected: "true or false",
+        why: `The first releases wrote a number for it; ${tuned} is read as ${Boolean(tuned)}. transformers 5.24.0 refuses the file.`,
+        fix: `write ${Boolean(tuned)}`,
+      });
     }
     if (!tuned) return () => null;
     const scale = demand(source, ["attn_scale"], positive);

@@ -415,6 +415,8 @@ export const familyAliases: Readonly<Record<string, string>> = {
   gemma3: "gemma3_text",
   gemma3n: "gemma3n_text",
   gemma4: "gemma4_text",
+  gemma4_unified: "gemma4_text",
+  gemma4_unified_text: "gemma4_text",
   llama4: "llama4_text",
   mllama: "mllama_text_model",
   qwen2_vl: "qwen2_vl_text",

@@ -208,7 +208,8 @@ function nested(
       if (value !== null && !isObject(value)) throw unexpected(join(where, key), "an object, or null", value, "");
       inner.set(key, value as JsonObject | null);
     } else if (outerKeys.includes(key)) {
-      outer[key] = value;
+      // Version 5 saved these beside the entries for a while; they say nothing.
+      if (value !== null && !(key.endsWith("type") && value === "default")) outer[key] = value;
     } else {
       const near = nearest(key, [...inner.keys(), "full_attention", "sliding_attention", "chunked_attention"]);
       throw unexpected(where, "one entry a layer type", key, near.length === 0 ? "" : `nearest: ${near.join(", ")}`);
@@ -333,9 +334,7 @@ function flatForTwoTypes(
       where,
       got: dict,
       expected: "one entry a layer type",
-      why: isLegacy
-        ? `Read as meant for full_attention; ${loader} ignores rope_scaling for this class and takes its own settings.`
-        : `Read as meant for full_attention; ${loader} raises KeyError for a flat dict of this class.`,
+      why: `Read as meant for full_attention; ${loader} raises KeyError for a flat dict of this class.`,
       fix: `write {"full_attention": {...}, "sliding_attention": {...}}`,
     });
   } else if (!isLegacy) {
@@ -518,11 +517,11 @@ function readTheta(
     source.findings.push({
       code: "theta-assumed",
       severity: "note",
-      where: join(where, "rope_theta"),
+      where: keys.length === 0 ? join(where, "rope_theta") : join(source.path, keys[0]!),
       got: null,
       expected: `${own}, the default of the class of ${source.modelType}${layerType === null ? "" : ` for ${layerType}`}`,
       why: "The file does not say the base.",
-      fix: `write "rope_theta": ${own}`,
+      fix: `write "${keys[0] ?? "rope_theta"}": ${own}`,
     });
   }
   return own;
