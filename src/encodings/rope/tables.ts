@@ -3,7 +3,6 @@
 import { show } from "../errors.ts";
 import { sinCosOfProducts } from "../numerics/sincos.ts";
 import type { RotaryTables } from "../position-encoding.ts";
-import type { RopeFrequencies } from "./scaling/parameters.ts";
 
 /**
  * attentionFactor · cos(p·ω_i) and attentionFactor · sin(p·ω_i).
@@ -33,9 +32,19 @@ export function rotaryTables(
   return { cos, sin };
 }
 
-/** As `rotaryTables`, rounded once to float32: half the memory, for handing to an engine. */
+/**
+ * As `rotaryTables`, rounded once to float32: half the memory, for handing to an engine.
+ *
+ * @throws RangeError for a position that is not finite
+ * @example
+ * ```ts
+ * import { rotaryTablesFloat32 } from "longhand/encodings";
+ * rotaryTablesFloat32({ inverseFrequencies: [1], attentionFactor: 1 }, [1]).cos; // => [0.5403022766113281]
+ * ```
+ * Source: as `rotaryTables`.
+ */
 export function rotaryTablesFloat32(
-  frequencies: RopeFrequencies,
+  frequencies: { readonly inverseFrequencies: ArrayLike<number>; readonly attentionFactor: number },
   positions: ArrayLike<number>,
 ): { readonly cos: Float32Array; readonly sin: Float32Array } {
   const { inverseFrequencies, attentionFactor } = frequencies;

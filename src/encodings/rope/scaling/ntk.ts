@@ -13,7 +13,7 @@ import { commonKeys, expectSequenceLength, positive, type RopeScaling, rotaryDim
  * @example
  * ```ts
  * import { ntkBase } from "longhand/encodings";
- * ntkBase(10000, 2, 128); // => 20221.261740560055
+ * ntkBase(10000, 2, 128); // => 20221.261689737912
  * ```
  * Source: bloc97 2023, "NTK-Aware Scaled RoPE"; YaRN paper (2309.00071), definition 1.
  */

@@ -34,8 +34,17 @@ export const commonKeys: { readonly ropeTheta: KeyRule; readonly partialRotaryFa
   partialRotaryFactor: optional("share"),
 };
 
-/** d: how many channels of a head are rotated, int(headDim · partialRotaryFactor), as transformers rounds it.
- *  Throws RangeError when that is odd or below 2. */
+/**
+ * d: how many channels of a head are rotated, int(headDim · partialRotaryFactor).
+ *
+ * @throws RangeError when that is odd or below 2, or the share is not in (0, 1]
+ * @example
+ * ```ts
+ * import { rotaryDimOf } from "longhand/encodings";
+ * rotaryDimOf(80, 0.4); // => 32
+ * ```
+ * Source: transformers 5.24, which rounds the product down.
+ */
 export function rotaryDimOf(headDim: number, partialRotaryFactor = 1): number {
   expectInteger("rope", "headDim", headDim, 1);
   if (!(partialRotaryFactor > 0 && partialRotaryFactor <= 1)) {
@@ -56,7 +65,19 @@ export function expectSequenceLength(ropeType: RopeType, sequenceLength: number)
   return expectInteger(ropeType, "sequenceLength", sequenceLength, 1);
 }
 
-/** m(s, k) = 0.1 · k · ln s + 1, and 1 for s ≤ 1 (YaRN, section 3.4; DeepSeek's yarn_get_mscale). */
+/**
+ * m(s, k) = 0.1 · k · ln s + 1, and 1 for s ≤ 1: what YaRN multiplies cos and sin by.
+ *
+ * @param factor s, above 0
+ * @param mscale k, 1 when absent
+ * @throws RangeError for a factor that is not above 0
+ * @example
+ * ```ts
+ * import { yarnMagnitude } from "longhand/encodings";
+ * yarnMagnitude(4); // => 1.138629436111989
+ * ```
+ * Source: YaRN (2309.00071), section 3.4; k as in DeepSeek-V2's code.
+ */
 export function yarnMagnitude(factor: number, mscale = 1): number {
   expectPositive("yarn", "factor", factor);
   return factor <= 1 ? 1 : 0.1 * mscale * Math.log(factor) + 1;
