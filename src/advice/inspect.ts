@@ -61,7 +61,14 @@ export interface InspectedGroup {
   /** ALiBi: by head. */
   readonly slopes?: readonly number[];
   /** T5: bucket of key minus query from firstDistance up. */
-  readonly buckets?: { readonly firstDistance: number; readonly values: readonly number[] };
+  readonly buckets?: {
+    readonly firstDistance: number;
+    readonly values: readonly number[];
+    readonly numBuckets: number;
+    /** From this distance on all share the last bucket; the last bucket starts nearer. */
+    readonly maxDistance: number;
+    readonly bidirectional: boolean;
+  };
   /** Learned and sinusoidal: positions that exist; null without a limit. */
   readonly maxPositions?: number | null;
 }
@@ -112,8 +119,7 @@ export function inspectModel(model: ModelDescription, options: InspectOptions = 
     if (options[key] !== undefined) expectInteger("inspect", key, options[key], 1);
   }
   const trainedLength = options.trainedLength ?? model.trainedLength;
-  const target =
-    options.target ?? options.length ?? Math.max(model.maxPositionEmbeddings ?? 0, trainedLength ?? 0) ?? null;
+  const target = options.target ?? options.length ?? Math.max(claimedLength(model), trainedLength ?? 0);
   const targetLength = target === 0 ? null : target;
   const sequenceLength = options.length ?? targetLength;
   const findings: Finding[] = [...model.findings];
@@ -147,6 +153,17 @@ export function inspectModel(model: ModelDescription, options: InspectOptions = 
     groups,
     findings,
   };
+}
+
+/** The longest length that the file speaks of: its maximum, or what a scaling's factor reaches. */
+function claimedLength(model: ModelDescription): number {
+  const reaches = model.groups.map(({ position }) => {
+    if (position.kind !== "rope" || !("originalMaxPositionEmbeddings" in position.rope)) return 0;
+    const factor = "factor" in position.rope ? (position.rope.factor ?? 1) : 1;
+    // llama3's factor divides slow hands; it is no ratio of lengths.
+    return position.rope.ropeType === "llama3" ? 0 : Math.round(factor * position.rope.originalMaxPositionEmbeddings);
+  });
+  return Math.max(model.maxPositionEmbeddings ?? 0, ...reaches);
 }
 
 interface Lengths {
@@ -193,7 +210,8 @@ function inspectGroup(
     case "t5": {
       const range = lengths.bucketRange ?? defaultBucketRange;
       const values = Array.from({ length: 2 * range + 1 }, (_, i) => t5Bucket(i - range, position));
-      return { ...common, buckets: { firstDistance: -range, values } };
+      const { numBuckets, maxDistance, bidirectional } = position;
+      return { ...common, buckets: { firstDistance: -range, values, numBuckets, maxDistance, bidirectional } };
     }
     case "learned": {
       const { targetLength } = lengths;
@@ -239,8 +257,23 @@ function inspectGroup(
           fix: "",
         });
       }
+      const ownScaling = position.rope.ropeType === "linear" || position.rope.ropeType === "ntk";
+      if (ownScaling && (applied.kind === "short" || applied.kind === "parameters")) {
+        findings.push({
+          code: "scaling-replaces-trained",
+          severity: "warning",
+          where: "--scaling",
+          got: null,
+          expected: `the file's own ${position.rope.ropeType} scaling is part of what was trained, and is replaced`,
+          why: "the new scaling starts from the unscaled frequencies, which this model never used.",
+          fix:
+            position.rope.ropeType === "linear"
+              ? `to go on from it, multiply: linear:${4 * position.rope.factor} is the file's factor ${position.rope.factor} times 4`
+              : "to go on from it, multiply the factors",
+        });
+      }
       const used = applyStrategy(applied, { ...group, position }, model, trainedLength);
-      const trained = computeRopeFrequencies(trainedConfig(position, model), trainedLength ?? 1);
+      const trained = computeRopeFrequencies(trainedConfig(position, model, trainedLength), trainedLength ?? 1);
       const length = lengths.sequenceLength ?? trainedLength ?? 1;
       const frequencies =
         used === "drop"

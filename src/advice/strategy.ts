@@ -81,10 +81,18 @@ export function parseStrategy(text: string): Strategy {
 
 type Rope = Extract<PositionSettings, { site: "query-key" }>;
 
-/** The rotary configuration that a group's frequencies were trained with: the file's own settings, less a scaling that
- *  says at which shorter length the model was first trained. */
-export function trainedConfig(position: Rope, model: ModelDescription): RopeConfig {
-  return { headDim: position.headDim, maxPositionEmbeddings: lengthOf(model), rope: unscaledRope(position.rope) };
+/** The rotary configuration that a group's frequencies were trained with at `trainedLength`: the file's own settings,
+ *  less a scaling that says at which shorter length the model was first trained. A longer trainedLength means that the
+ *  model was trained again under the scaling: then the file's settings as they are. */
+export function trainedConfig(
+  position: Rope,
+  model: ModelDescription,
+  trainedLength: number | null = null,
+): RopeConfig {
+  const { headDim, rope } = position;
+  const original = trainedLengthOf(position, model);
+  const again = trainedLength !== null && original !== null && trainedLength > original;
+  return { headDim, maxPositionEmbeddings: lengthOf(model), rope: again ? rope : unscaledRope(rope) };
 }
 
 function unscaledRope(rope: RopeParameters): RopeParameters {
@@ -154,6 +162,20 @@ export function applyStrategy(
   if (strategy.kind === "none") return trained;
   if (trainedLength === null) {
     throw new RangeError(`${who}: expected a model with a trained length, got none in the file; give --trained-length`);
+  }
+  if (position.rope.ropeType === "proportional") {
+    if (strategy.kind === "short" && strategy.name === "linear") {
+      const factor = (position.rope.factor ?? 1) * strategy.factor;
+      return { ...asIs, rope: { ...position.rope, factor } };
+    }
+    const other = strategy.kind === "short" || strategy.value.rope_type !== "proportional";
+    if (other) {
+      throw new RangeError(
+        `${who}: expected linear:F, none, drop, or a JSON object of rope_type "proportional" for a proportional ` +
+          `encoding, got ${strategy.kind === "short" ? strategy.name : show(strategy.value)}; other rules would turn ` +
+          "channels that stood still in training",
+      );
+    }
   }
   const { ropeTheta, partialRotaryFactor } = position.rope;
   const common = { ropeTheta, ...(partialRotaryFactor === undefined ? {} : { partialRotaryFactor }) };

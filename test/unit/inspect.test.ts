@@ -88,6 +88,35 @@ describe("inspectModel", () => {
     expect(scaled.inverseFrequencies[10]).toBeCloseTo(plain.inverseFrequencies[10]! / 2, 15);
   });
 
+  test("the target defaults to what a scaling's factor reaches, where that is more than the file's maximum", () => {
+    const rope: RopeParameters = {
+      ropeType: "yarn",
+      ropeTheta: 1e6,
+      factor: 4,
+      originalMaxPositionEmbeddings: 32768,
+    };
+    // Qwen 3 with opt-in YaRN: the file's maximum stays at 40960.
+    const model = describedModel(rope, { maxPositionEmbeddings: 40960, trainedLength: 32768 });
+    expect(inspectModel(model).targetLength).toBe(131072);
+  });
+
+  test("a trained length past the scaling's original one means training under the scaling", () => {
+    const rope: RopeParameters = {
+      ropeType: "llama3",
+      ropeTheta: 500000,
+      factor: 8,
+      originalMaxPositionEmbeddings: 8192,
+      lowFreqFactor: 1,
+      highFreqFactor: 4,
+    };
+    const model = describedModel(rope, { maxPositionEmbeddings: 131072, trainedLength: 8192 });
+    const first = inspectModel(model).groups[0]!;
+    expect(first.summary!.unseen).toBeGreaterThan(0);
+    const again = inspectModel(model, { trainedLength: 131072 }).groups[0]!;
+    expect(again.summary!.unseen).toBe(0);
+    expect(again.hands.map((h) => h.trainedWavelength)).toEqual(first.hands.map((h) => h.wavelength));
+  });
+
   test("drop stops every hand", () => {
     const group = inspectModel(llama2, { target: 65536, strategy: { kind: "drop" } }).groups[0]!;
     expect(group.ropeType).toBe("drop");
@@ -115,6 +144,14 @@ describe("inspectModel", () => {
     const inspection = inspectModel(model, { target: 8192, strategy: parseStrategy("linear:2") });
     expect(inspection.groups.map((g) => g.ropeType)).toEqual(["default", "linear"]);
     expect(inspection.findings.map((f) => f.code)).toEqual(["scaling-left-out"]);
+  });
+
+  test("replacing a linear scaling that was trained with is a warning", () => {
+    const rope: RopeParameters = { ropeType: "linear", ropeTheta: 1e6, factor: 8 };
+    const codes = (form: string) =>
+      inspectModel(describedModel(rope), { strategy: parseStrategy(form) }).findings.map((f) => f.code);
+    expect(codes("yarn:4")).toEqual(["scaling-replaces-trained"]);
+    expect(codes("none")).toEqual([]);
   });
 
   test("ALiBi shows slopes by head, T5 buckets from −N to N", () => {

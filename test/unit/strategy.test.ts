@@ -93,6 +93,17 @@ describe("applyStrategy", () => {
     });
   });
 
+  test("on a proportional encoding linear divides the hands that turn, and other rules are refused", () => {
+    const rope: RopeParameters = { ropeType: "proportional", ropeTheta: 1e6, partialRotaryFactor: 0.25 };
+    const group = ropeGroup(rope);
+    expect(applyStrategy(parseStrategy("linear:4"), group, describedModel(rope))).toMatchObject({
+      rope: { ropeType: "proportional", partialRotaryFactor: 0.25, factor: 4 },
+    });
+    expect(() => applyStrategy(parseStrategy("yarn:4"), group, describedModel(rope))).toThrow(
+      /stood still in training/,
+    );
+  });
+
   test("without any trained length a factor has nothing to start from", () => {
     const unknown = describedModel(base, { trainedLength: null, maxPositionEmbeddings: null });
     expect(() => applyStrategy(parseStrategy("yarn:4"), ropeGroup(base), unknown)).toThrow(/--trained-length/);

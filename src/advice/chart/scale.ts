@@ -54,15 +54,19 @@ export function layerRanges(layers: readonly number[]): string {
   return parts.join(", ");
 }
 
-/** As `layerRanges`, or "every 4th: 3–31" style for a regular stride, so that long lists stay readable. */
-export function layerList(layers: readonly number[]): string {
+/** As `layerRanges`, or a regular stride as "3, 7, … 47 (every 4th)", or a count, so that long lists stay readable. */
+export function layerList(layers: readonly number[], numLayers: number): string {
   const ranges = layerRanges(layers);
-  if (ranges.length <= 28 || layers.length < 4) return ranges;
+  if (ranges.length <= 28 || layers.length < 4) return `layers ${ranges}`;
   const stride = layers[1]! - layers[0]!;
   if (stride > 1 && layers.every((layer, i) => i === 0 || layer - layers[i - 1]! === stride)) {
-    return `${layers[0]}, ${layers[1]}, … ${layers.at(-1)} (every ${stride}th)`;
+    return `layers ${layers[0]}, ${layers[1]}, … ${layers.at(-1)} (every ${ordinal(stride)})`;
   }
-  return `${layers.length} of ${layers[0]}–${layers.at(-1)}`;
+  return `${layers.length} of ${numLayers} layers`;
+}
+
+function ordinal(n: number): string {
+  return n === 2 ? "2nd" : n === 3 ? "3rd" : `${n}th`;
 }
 
 /** What a group's encoding is, in a few words. */
@@ -74,7 +78,7 @@ export function groupTitle(group: InspectedGroup): string {
     case "alibi":
       return `ALiBi, ${group.slopes?.length} heads`;
     case "t5":
-      return `T5 relative bias, ${new Set(group.buckets?.values).size} buckets within ±${-(group.buckets?.firstDistance ?? 0)}`;
+      return `T5 relative bias, ${group.buckets?.numBuckets} buckets to distance ${group.buckets?.maxDistance}, ${group.buckets?.bidirectional ? "both ways" : "looking back"}`;
     case "learned":
       return `learned absolute, ${number(group.maxPositions ?? 0)} rows`;
     case "sinusoidal":

@@ -59,7 +59,13 @@ export function inspectionSvg(inspection: Inspection): string {
     const reach = reachTitle(group);
     const stack = group.layerType === undefined ? "" : `${group.layerType}, `;
     text("group", 24, y, groupTitle(group));
-    text("note", width - right, y, `${stack}layers ${layerList(group.layers)}${reach ? `, ${reach}` : ""}`, "end");
+    text(
+      "note",
+      width - right,
+      y,
+      `${stack}${layerList(group.layers, model.numLayers)}${reach ? `, ${reach}` : ""}`,
+      "end",
+    );
     y += 12;
     if (!groups.includes(group)) {
       y += 20;

@@ -37,7 +37,7 @@ export function inspectionText(inspection: Inspection, palette: Palette = plain,
     const stack = group.layerType === undefined ? "" : `${group.layerType}, `;
     const reach = reachTitle(group);
     lines.push(
-      `${palette.bold(groupTitle(group))}  ${palette.dim(`${stack}layers ${layerList(group.layers)}${reach ? `, ${reach}` : ""}`)}`,
+      `${palette.bold(groupTitle(group))}  ${palette.dim(`${stack}${layerList(group.layers, inspection.model.numLayers)}${reach ? `, ${reach}` : ""}`)}`,
     );
     if (handsShown(group)) lines.push(...handLines(inspection, group, axis, columns, palette));
     else lines.push(...otherLines(group, palette));
@@ -48,6 +48,14 @@ export function inspectionText(inspection: Inspection, palette: Palette = plain,
     lines.push(
       `${palette.good("●")} ${palette.dim("every angle seen in training")}   ${palette.bad("○")} ${palette.dim("reaches unseen angles at the target")}`,
     );
+    const { trainedLength, model } = inspection;
+    if (trainedLength !== null && model.maxPositionEmbeddings !== null && model.maxPositionEmbeddings > trainedLength) {
+      lines.push(
+        palette.dim(
+          `Seen means: up to ${number(trainedLength)} tokens, before scaling. The file does not say what training at ${number(model.maxPositionEmbeddings)} showed; if it took place, add --trained-length ${model.maxPositionEmbeddings}.`,
+        ),
+      );
+    }
     lines.push("");
   }
   if (inspection.findings.length > 0) lines.push(...findingLines(inspection.findings, palette, width));

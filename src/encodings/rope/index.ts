@@ -1,5 +1,6 @@
 // Rotary position encoding: scalings give frequencies, tables give angles, the rotation applies them.
 
+export * from "./dialects/index.ts";
 export * from "./hands.ts";
 export * from "./layouts.ts";
 export * from "./mrope.ts";
