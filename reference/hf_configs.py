@@ -6,7 +6,8 @@ Three lists. "tables": the rotary module of the real class, built from the file;
 the factor on cos and sin, after a forward call of a given length. "models": a tiny real model is run; which layers
 rotate, how channels pair (from the scores of unit vectors, so that a permutation of the output does not matter), how
 many keys the last query of each layer sees, the softmax scale. "misread": files that transformers reads otherwise than they mean: what it
-computes, or the exception that it raises.
+computes, or the exception that it raises. Besides, "embeddings": the rows of learned and fixed position tables and the
+row that the first token gets; "t5": which layers own a bias.
 """
 
 import copy
@@ -450,6 +451,80 @@ def layout_of(original, args, kwargs):
     return "interleaved" if met[0] == 1 else "half"
 
 
+def embedding_cases():
+    bert = dict(hidden_size=16, num_attention_heads=2, num_hidden_layers=2, intermediate_size=16, vocab_size=32,
+                max_position_embeddings=24)
+    gpt = dict(n_embd=16, n_head=2, n_layer=2, n_positions=24, vocab_size=32, bos_token_id=1, eos_token_id=2)
+    bart = dict(d_model=16, encoder_layers=2, decoder_layers=3, encoder_attention_heads=2, decoder_attention_heads=2,
+                encoder_ffn_dim=16, decoder_ffn_dim=16, vocab_size=32, max_position_embeddings=24, pad_token_id=1,
+                decoder_start_token_id=2)
+    cases = {name: dict(gpt, model_type=name) for name in ("gpt2", "gpt_bigcode", "openai-gpt")}
+    cases["gpt_neo"] = dict(bert, num_layers=2, num_heads=2, attention_types=[[["global", "local"], 1]], model_type="gpt_neo")
+    cases["opt"] = dict(bert, ffn_dim=16, word_embed_proj_dim=16, model_type="opt")
+    cases["opt projected"] = dict(bert, ffn_dim=16, word_embed_proj_dim=8, model_type="opt")
+    cases["distilbert"] = dict(dim=16, n_heads=2, n_layers=2, hidden_dim=16, vocab_size=32, max_position_embeddings=24,
+                               model_type="distilbert")
+    for name in ("bert", "electra", "albert", "roberta", "xlm-roberta", "camembert", "biogpt"):
+        cases[name] = dict(bert, model_type=name)
+    cases["electra narrow"] = dict(bert, embedding_size=8, model_type="electra")
+    cases["roberta pad 3"] = dict(bert, pad_token_id=3, model_type="roberta")
+    for name in ("bart", "mbart", "marian", "pegasus"):
+        cases[name] = dict(bart, model_type=name)
+    return cases
+
+
+def embeddings_of(config):
+    """Rows of the position table, its width, the row that the first token gets, and for fixed tables the second row."""
+    cfg = CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(config))
+    model = transformers.AutoModel.from_config(cfg).eval()
+    tables = {
+        part.weight.data_ptr(): part
+        for name, part in model.named_modules()
+        if isinstance(part, torch.nn.Embedding) and any(w in name for w in ("position", "wpe", "positions_embed"))
+    }
+    used = []
+    original = torch.nn.functional.embedding
+
+    def recorder(ids, weight, *args, **kwargs):
+        if weight.data_ptr() in tables:
+            used.append((tables[weight.data_ptr()], int(ids.min()), int(ids.max())))
+        return original(ids, weight, *args, **kwargs)
+
+    torch.nn.functional.embedding = recorder
+    try:
+        with torch.no_grad():
+            ids = 4 + torch.arange(7)[None]
+            model(ids, decoder_input_ids=ids) if cfg.is_encoder_decoder else model(ids)
+    finally:
+        torch.nn.functional.embedding = original
+    assert used
+    part, first, last = used[0]
+    assert last - first == 6
+    out = dict(rows=part.weight.shape[0], width=part.weight.shape[1], first=first, stacks=len(used))
+    if config["model_type"] in ("marian", "pegasus"):
+        out["row5"] = numbers(part.weight[5])
+    return out
+
+
+def t5_cases():
+    t5 = dict(d_model=16, d_kv=8, d_ff=16, num_layers=3, num_decoder_layers=2, num_heads=2, vocab_size=32,
+              relative_attention_num_buckets=16, relative_attention_max_distance=32, pad_token_id=0, decoder_start_token_id=0)
+    return {name: dict(t5, model_type=name) for name in ("t5", "mt5", "umt5")}
+
+
+def t5_of(config):
+    cfg = CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(config))
+    model = transformers.AutoModel.from_config(cfg)
+    out = {}
+    for name in ("encoder", "decoder"):
+        blocks = getattr(model, name).block
+        layers = [b.layer[0].SelfAttention for b in blocks]
+        owners = [i for i, a in enumerate(layers) if getattr(a, "has_relative_attention_bias", False)]
+        out[name] = dict(layers=len(layers), withBias=owners, bidirectional=not layers[0].is_decoder,
+                         table=list(layers[0].relative_attention_bias.weight.shape))
+    return out
+
+
 def main():
     tables = []
     for name, (config, lengths, read) in table_cases().items():
@@ -467,12 +542,16 @@ def main():
         except Exception as error:
             raise RuntimeError(name) from error
     misreads = [dict(name=name, config=config, **misread(name, config)) for name, config in misread_cases().items()]
+    embeddings = [dict(name=name, config=config, **embeddings_of(config)) for name, config in embedding_cases().items()]
+    t5 = [dict(name=name, config=config, **t5_of(config)) for name, config in t5_cases().items()]
     out = dict(
         generator="reference/hf_configs.py",
         versions=dict(transformers=transformers.__version__, torch=torch.__version__),
         tables=tables,
         models=models,
         misread=misreads,
+        embeddings=embeddings,
+        t5=t5,
     )
     target = ROOT / "test/fixtures/hf-configs.json"
     target.write_text(json.dumps(out, separators=(",", ":")) + "\n")

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { computeRopeFrequencies } from "../../src/encodings/rope/scaling/index.ts";
 import type { RopeParameters } from "../../src/encodings/rope/scaling/parameters.ts";
+import { sinusoidalTable } from "../../src/encodings/sinusoidal.ts";
 import { describeHuggingFace } from "../../src/formats/huggingface/index.ts";
 import type { ModelDescription, PositionGroup } from "../../src/formats/model-description.ts";
 
@@ -13,6 +14,12 @@ interface Table {
   length: number;
   inverseFrequencies: number[];
   attentionFactor: number;
+}
+interface T5Stack {
+  layers: number;
+  withBias: number[];
+  bidirectional: boolean;
+  table: [number, number];
 }
 type Config = Record<string, unknown>;
 interface Fixture {
@@ -26,6 +33,16 @@ interface Fixture {
     visible: number[];
     softmaxFactor?: number;
   }[];
+  embeddings: {
+    name: string;
+    config: Config;
+    rows: number;
+    width: number;
+    first: number;
+    stacks: number;
+    row5?: number[];
+  }[];
+  t5: { name: string; config: Config; encoder: T5Stack; decoder: T5Stack }[];
   misread: { name: string; config: Config; tables?: Table[]; raises?: string; forwardRaises?: string }[];
 }
 
@@ -109,6 +126,44 @@ describe("layers, pairing, windows and the softmax scale equal those of a real f
     );
     if (entry.softmaxFactor !== undefined) {
       expect(model.groups[0]!.softmaxFactor).toBeCloseTo(entry.softmaxFactor, 12);
+    }
+  });
+});
+
+describe("position tables have the rows of the real module, and position 0 the row that it uses", () => {
+  test.each(fixture.embeddings)("$name", (entry) => {
+    const model = describeHuggingFace(entry.config);
+    const { position } = model.groups[0]!;
+    if (position.site !== "embedding") throw new Error(`expected an embedding, got ${position.site}`);
+    const offset = position.kind === "learned" ? position.offset : 0;
+    expect(position.kind).toBe(entry.row5 === undefined ? "learned" : "sinusoidal");
+    expect({ rows: position.numPositions! + offset, width: position.hiddenSize, first: offset }).toEqual({
+      rows: entry.rows,
+      width: entry.width,
+      first: entry.first,
+    });
+    expect(new Set(model.groups.map((group) => group.layerType ?? "")).has("decoder")).toBe(entry.stacks === 2);
+    if (entry.row5 === undefined || position.kind !== "sinusoidal") return;
+    const { hiddenSize, layout, theta } = position;
+    const row = sinusoidalTable([5], { hiddenSize, layout, theta });
+    entry.row5.forEach((value, i) => {
+      expect(row[i]).toBeCloseTo(value, 6);
+    });
+  });
+});
+
+describe("T5's stacks, directions and tables are those of the real model", () => {
+  test.each(fixture.t5)("$name", (entry) => {
+    const model = describeHuggingFace(entry.config);
+    for (const name of ["encoder", "decoder"] as const) {
+      const { position, layers } = model.groups.find((group) => group.layerType === name)!;
+      if (position.kind !== "t5") throw new Error(`expected a T5 bias, got ${position.kind}`);
+      const stack = entry[name];
+      expect(layers).toHaveLength(stack.layers);
+      expect(position.bidirectional).toBe(stack.bidirectional);
+      expect([position.numBuckets, position.numHeads]).toEqual(stack.table);
+      const everyLayer = model.findings.some((finding) => finding.code === "t5-bias-every-layer");
+      expect(everyLayer ? layers : layers.slice(0, 1)).toEqual(stack.withBias);
     }
   });
 });

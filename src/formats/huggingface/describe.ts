@@ -68,6 +68,9 @@ const spellings = {
   headDim: ["head_dim", "attention_head_dim", "d_kv", "kv_channels"],
 } as const;
 
+/** Far above any model, far below what a list of layers or a table of pairs could hurt with. */
+const limits = { layers: 16384, heads: 65536, headDim: 65536 };
+
 interface Shape {
   readonly numLayers: number;
   readonly hiddenSize: number;
@@ -176,9 +179,9 @@ function readShape({ source, isPart }: TextModel, family: ReadFamily): Shape {
   const stated = isPart ? source : { ...source, defaults: {} };
   const layerKeys =
     family.kind === "learned" && family.stacks === "encoder-decoder" ? encoderFirst : spellings.numLayers;
-  const numLayers = demand(stated, layerKeys, count);
+  const numLayers = bounded(source, "num_hidden_layers", demand(stated, layerKeys, count), limits.layers);
   const hiddenSize = demand(stated, spellings.hiddenSize, count);
-  const numHeads = demand(source, spellings.numHeads, count);
+  const numHeads = bounded(source, "num_attention_heads", demand(source, spellings.numHeads, count), limits.heads);
   const groups = readKeyValueHeads(source, numHeads);
   const maxPositionEmbeddings =
     family.kind === "t5" || family.kind === "nope" || family.kind === "alibi"
@@ -189,9 +192,14 @@ function readShape({ source, isPart }: TextModel, family: ReadFamily): Shape {
     hiddenSize,
     numHeads,
     numKeyValueHeads: groups,
-    headDim: readHeadDim(source, family, hiddenSize, numHeads),
+    headDim: bounded(source, "head_dim", readHeadDim(source, family, hiddenSize, numHeads), limits.headDim),
     maxPositionEmbeddings,
   };
+}
+
+function bounded(source: Source, key: string, value: number, most: number): number {
+  if (value > most) throw unexpected(join(source.path, key), `at most ${most}`, value, "");
+  return value;
 }
 
 const encoderFirst = ["encoder_layers", "num_hidden_layers"] as const;
@@ -347,9 +355,11 @@ function needsLength(rope: RopeConfig["rope"]): boolean {
 }
 
 function rotatedHeadDim(source: Source, family: RotaryFamily, shape: Shape, layerType: string | null): number {
-  if (family.headDim === "latent") return demand(source, ["qk_rope_head_dim"], count);
+  if (family.headDim === "latent") {
+    return bounded(source, "qk_rope_head_dim", demand(source, ["qk_rope_head_dim"], count), limits.headDim);
+  }
   if (layerType === "full_attention" && source.defaults.global_head_dim !== undefined) {
-    return demand(source, ["global_head_dim"], count);
+    return bounded(source, "global_head_dim", demand(source, ["global_head_dim"], count), limits.headDim);
   }
   return shape.headDim;
 }
@@ -524,7 +534,7 @@ function embeddingGroups(source: Source, family: LearnedFamily | SinusoidalFamil
     };
   }
   if (family.stacks === "encoder-decoder") {
-    const decoder = demand(source, ["decoder_layers"], count);
+    const decoder = bounded(source, "decoder_layers", demand(source, ["decoder_layers"], count), limits.layers);
     return [
       ...merge(stack(shape.numLayers, "encoder").map((plan) => group(plan, position))),
       ...merge(stack(decoder, "decoder").map((plan) => group(plan, position))),
@@ -645,7 +655,12 @@ function t5Groups(source: Source, everyLayer: boolean, shape: Shape): PositionGr
     maxDistance,
     bidirectional,
   });
-  const decoder = read(source, "num_decoder_layers", count) ?? shape.numLayers;
+  const decoder = bounded(
+    source,
+    "num_decoder_layers",
+    read(source, "num_decoder_layers", count) ?? shape.numLayers,
+    limits.layers,
+  );
   const encoderOnly = read(source, "is_encoder_decoder", flag) === false && read(source, "is_decoder", flag) !== true;
   return [
     ...merge(stack(shape.numLayers, "encoder").map((plan) => group(plan, bias(true)))),

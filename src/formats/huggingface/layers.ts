@@ -282,7 +282,7 @@ function checkTypes(source: Source, key: string, listed: readonly string[], numL
   const where = join(source.path, key);
   if (listed.length !== numLayers) throw unexpected(where, `one entry for each of ${numLayers} layers`, listed.length);
   return listed.map((written, i) => {
-    const type = olderNames[written] ?? written;
+    const type = Object.hasOwn(olderNames, written) ? olderNames[written]! : written;
     if (!knownTypes.includes(type)) {
       const near = nearest(type, knownTypes);
       throw unexpected(

@@ -267,7 +267,8 @@ function readType(
       fix: 'remove "type"',
     });
   }
-  const aliased = context.aliases?.[written] ?? aliases[written];
+  const own = [context.aliases ?? {}, aliases].find((table) => Object.hasOwn(table, written));
+  const aliased = own?.[written];
   const ropeType = aliased ?? written;
   if (!Object.hasOwn(ropeScalings, ropeType)) {
     const near = nearest(written, [...ropeTypes, ...Object.keys(aliases)]);
