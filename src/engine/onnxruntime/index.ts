@@ -1,0 +1,66 @@
+// The ONNX Runtime backend: native in Node, WebAssembly and WebGPU elsewhere, from the same graphs. The package is
+// imported when the first graph is loaded. In Node a run blocks the thread that calls it: use a worker where that
+// matters.
+
+import { encodeOnnx, lowerToOnnx } from "../../graph/index.ts";
+import type { Backend } from "../backend.ts";
+import { bindWeights } from "../binding.ts";
+import { importRuntime, type Provider, providerTargets } from "./runtime.ts";
+import { OnnxRuntimeSession } from "./session.ts";
+import { packWeights } from "./weights.ts";
+
+export interface OnnxRuntimeOptions {
+  /** "node" in Node, "wasm" elsewhere, when absent. */
+  readonly provider?: Provider;
+  /** Session options of ONNX Runtime, put over ours (profiling, threads, optimisation level). */
+  readonly sessionOptions?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * A backend on ONNX Runtime. Making one loads nothing yet.
+ *
+ * @throws Error when the graph is loaded and the package (onnxruntime-node or onnxruntime-web) is not installed
+ * @example
+ * ```ts
+ * import { onnxRuntimeBackend } from "longhand/engine";
+ * import { graphBuilder } from "longhand/graph";
+ * import { fromNumbers } from "longhand/tensor";
+ * const g = graphBuilder("twice");
+ * g.output("y", g.multiply(g.input("x", "f32", ["n"]), 2));
+ * const session = await onnxRuntimeBackend().load(g.build());
+ * const { y } = await session.run({ x: fromNumbers("f32", [3], [1, 2, 3]) });
+ * await session.dispose();
+ * Array.from(y.data); // => [2, 4, 6]
+ * ```
+ */
+export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
+  const inNode = typeof process !== "undefined" && process.versions?.node !== undefined;
+  const provider = options.provider ?? (inNode ? "node" : "wasm");
+  const target = providerTargets[provider];
+  return {
+    name: `onnxruntime-${provider}`,
+    capabilities: {
+      device: target,
+      computes: provider === "webgpu" ? ["f32", "f16"] : ["f32", "f64"],
+      fileWeights: provider === "node",
+      fusedAttention: true,
+    },
+    async load(graph, weights, loadOptions = {}) {
+      const packed = await packWeights(bindWeights(graph, weights), provider === "node");
+      const program = lowerToOnnx(graph, { target, weights: packed.weights });
+      const ort = await importRuntime(provider);
+      if (provider !== "node" && loadOptions.threads !== undefined && ort.env.wasm !== undefined) {
+        ort.env.wasm.numThreads = loadOptions.threads;
+      }
+      const session = await ort.InferenceSession.create(encodeOnnx(program.model), {
+        ...(provider === "node" ? {} : { executionProviders: [provider] }),
+        ...(loadOptions.threads === undefined ? {} : { intraOpNumThreads: loadOptions.threads }),
+        // Warnings about shapes that inference could not name would drown what matters.
+        logSeverityLevel: 3,
+        ...packed.options,
+        ...options.sessionOptions,
+      });
+      return new OnnxRuntimeSession(graph, ort, session, program, loadOptions.sizes);
+    },
+  };
+}

@@ -1,0 +1,69 @@
+// Finds ONNX Runtime when it is wanted: onnxruntime-node for the CPU in Node, onnxruntime-web for WebAssembly and
+// WebGPU. Both are optional peers, imported on demand. The few parts of their API that we use are typed here, so that
+// neither package is needed to compile.
+
+import type { OnnxTarget } from "../../graph/index.ts";
+
+/** Where the program runs. "node" is ONNX Runtime's own library on the CPU. */
+export type Provider = "node" | "wasm" | "webgpu";
+
+export interface OrtTensor {
+  readonly type: string;
+  readonly dims: readonly number[];
+  readonly data: ArrayBufferView;
+  dispose?(): void;
+}
+
+export interface OrtSession {
+  readonly inputNames: readonly string[];
+  readonly outputNames: readonly string[];
+  run(
+    feeds: Readonly<Record<string, OrtTensor>>,
+    fetches: readonly string[] | Readonly<Record<string, OrtTensor | null>>,
+  ): Promise<Record<string, OrtTensor>>;
+  release(): Promise<void>;
+}
+
+export interface OrtModule {
+  readonly InferenceSession: { create(model: Uint8Array, options: object): Promise<OrtSession> };
+  readonly Tensor: new (type: string, data: ArrayBufferView, dims: readonly number[]) => OrtTensor;
+  readonly env: { logLevel?: string; readonly wasm?: { numThreads?: number; wasmPaths?: unknown } };
+}
+
+export const providerTargets: { readonly [P in Provider]: OnnxTarget } = {
+  node: "cpu",
+  wasm: "wasm",
+  webgpu: "webgpu",
+};
+
+const packages: { readonly [P in Provider]: string } = {
+  node: "onnxruntime-node",
+  wasm: "onnxruntime-web",
+  webgpu: "onnxruntime-web",
+};
+
+/** Imports the package of a provider. Throws Error naming what to install when it is missing. */
+export async function importRuntime(provider: Provider): Promise<OrtModule> {
+  try {
+    const found = await importers[provider]();
+    return ("InferenceSession" in found ? found : (found as { default: object }).default) as OrtModule;
+  } catch (cause) {
+    const name = packages[provider];
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(
+      `onnxruntime: expected the package ${name} (version 1.30 or later), got "${message}"; npm install ${name}`,
+      { cause },
+    );
+  }
+}
+
+// The names are spelt out where a bundler should follow them, and kept from it where it must not: the Node package
+// holds a native library.
+const importers: { readonly [P in Provider]: () => Promise<object> } = {
+  node: () => {
+    const name = "onnxruntime-node";
+    return import(/* @vite-ignore */ /* webpackIgnore: true */ name);
+  },
+  wasm: () => import("onnxruntime-web/wasm"),
+  webgpu: () => import("onnxruntime-web/webgpu"),
+};

@@ -1,0 +1,212 @@
+// From a graph to an ONNX program: lowers each node, keeps the names by which a session is fed and fetched, and
+// describes weights as bytes inside the model or as external data that a session is given.
+
+import { type Tensor, tensorBytes } from "../../tensor/index.ts";
+import { GraphBuilder } from "../builder.ts";
+import { type Dim, dimTerms, isDimName } from "../dims.ts";
+import { type Graph, type Inputs, mapInputs, type Node, type NodeOf, type OpName, type Value } from "../ops.ts";
+import { type Emitter, type Lowering, type NodeOptions, type OnnxTarget, onnxLowering } from "./lowering.ts";
+import {
+  type ExternalBytes,
+  encodeOnnx,
+  type OnnxAttribute,
+  type OnnxInitializer,
+  type OnnxModel,
+  type OnnxNode,
+  type OnnxValue,
+} from "./protobuf.ts";
+
+export interface OnnxOptions {
+  readonly target?: OnnxTarget;
+  /** The bytes of each parameter, or where a session finds them. */
+  readonly weights?: ReadonlyMap<string, Uint8Array | ExternalBytes>;
+}
+
+/** A lowered graph. Inputs and states are fed under their own names. */
+export interface OnnxProgram {
+  readonly model: OnnxModel;
+  /** The ONNX output of each graph output, by name. */
+  readonly outputs: ReadonlyMap<string, string>;
+  /** The ONNX outputs of each state's update: the value or rows, and the start of rows. */
+  readonly updates: ReadonlyMap<string, { readonly value: string; readonly start?: string }>;
+}
+
+/** Lowers a graph. Throws RangeError for a parameter without weights. */
+export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgram {
+  const nodes: OnnxNode[] = [];
+  const initializers: OnnxInitializer[] = [];
+  const names = new Map<Value, string>();
+  const known = new Map<string, string[]>();
+  let path = "";
+  let counter = 0;
+
+  for (const value of [...graph.inputs, ...graph.states]) names.set(value, value.name);
+  for (const value of graph.parameters) {
+    names.set(value, value.name);
+    const data = options.weights?.get(value.name);
+    if (data === undefined) throw new RangeError(`onnx: expected weights for the parameter ${value.name}, got none`);
+    initializers.push({ name: value.name, dtype: value.dtype, shape: value.shape as number[], data });
+  }
+  const addConstant = (name: string, tensor: Tensor): void => {
+    initializers.push({ name, dtype: tensor.dtype, shape: [...tensor.shape], data: tensorBytes(tensor) });
+  };
+  for (const { value, tensor } of graph.constants) {
+    names.set(value, value.name);
+    addConstant(value.name, tensor);
+  }
+
+  const emit: Emitter = {
+    target: options.target ?? "cpu",
+    node: (op, inputs, attributes = {}, nodeOptions = {}) => emit.nodes(op, inputs, attributes, nodeOptions)[0]!,
+    nodes(op, inputs, attributes, { domain = "", outputs = 1 }: NodeOptions) {
+      const key = JSON.stringify([op, domain, inputs, attributes]);
+      const same = known.get(key);
+      if (same !== undefined) return same;
+      const name = `${path}${op}_${counter++}`;
+      const out = Array.from({ length: outputs }, (_, i) => (outputs === 1 ? name : `${name}:${i}`));
+      nodes.push({ op, domain, name, inputs, outputs: out, attributes });
+      known.set(key, out);
+      return out;
+    },
+    constant(tensor) {
+      const key = `constant ${tensor.dtype} ${tensor.shape} ${Array.from(tensor.data as ArrayLike<unknown>).map((x) => (Object.is(x, -0) ? "-0" : x))}`;
+      const same = known.get(key);
+      if (same !== undefined) return same[0]!;
+      const name = `constant_${counter++}`;
+      addConstant(name, tensor);
+      known.set(key, [name]);
+      return name;
+    },
+    vector: (values) =>
+      emit.constant({ dtype: "i64", shape: [values.length], data: BigInt64Array.from(values, BigInt) }),
+    dims(shape) {
+      if (shape.every((dim) => typeof dim === "number")) return emit.vector(shape as number[]);
+      const parts: string[] = [];
+      let fixed: number[] = [];
+      const flush = (): void => {
+        if (fixed.length > 0) parts.push(emit.vector(fixed));
+        fixed = [];
+      };
+      for (const dim of shape) {
+        if (typeof dim === "number") fixed.push(dim);
+        else {
+          flush();
+          parts.push(sizeOf(dim));
+        }
+      }
+      flush();
+      return parts.length === 1 ? parts[0]! : emit.node("Concat", parts, { axis: 0 });
+    },
+    inline(values, build) {
+      const inner = new GraphBuilder("inline");
+      const inputs = values.map((value, i) => inner.input(`inline${i}`, value.dtype, value.shape));
+      const results = build(inner, inputs);
+      results.forEach((value, i) => void inner.output(`result${i}`, value));
+      const part = inner.build({ boundElsewhere: true });
+      part.inputs.forEach((value, i) => void names.set(value, nameOf(values[i]!)));
+      for (const { value, tensor } of part.constants) names.set(value, emit.constant(tensor));
+      for (const node of part.nodes) lower(node);
+      return results.map(nameOf);
+    },
+  };
+
+  /** A symbolic size as a vector of one, read off the inputs that have it as an axis. */
+  function sizeOf(dim: Dim): string {
+    if (typeof dim === "number") return emit.vector([dim]);
+    if (isDimName(dim)) {
+      for (const value of [...graph.inputs, ...graph.states]) {
+        const axis = value.shape.indexOf(dim);
+        if (axis >= 0) return emit.node("Shape", [value.name], { start: axis, end: axis + 1 });
+      }
+      throw new RangeError(`onnx: expected an input or state with an axis ${JSON.stringify(dim)}, got none`);
+    }
+    let sum: string | undefined;
+    for (const [coefficient, factors] of dimTerms(dim)) {
+      let product = coefficient === 1 && factors.length > 0 ? undefined : emit.vector([coefficient]);
+      for (const factor of factors) {
+        const size = sizeOf(factor);
+        product = product === undefined ? size : emit.node("Mul", [product, size]);
+      }
+      sum = sum === undefined ? product : emit.node("Add", [sum, product!]);
+    }
+    return sum ?? emit.vector([0]);
+  }
+
+  function nameOf(value: Value): string {
+    const name = names.get(value);
+    if (name === undefined) throw new Error(`internal: ${value.name} was not lowered before its use`);
+    return name;
+  }
+
+  function lower(node: Node): void {
+    const outer = path;
+    if (node.path !== "") path = `${node.path.replaceAll(" > ", "/")}/`;
+    lowerOne(node.op, node as NodeOf<typeof node.op>);
+    path = outer;
+  }
+
+  function lowerOne<O extends OpName>(op: O, node: NodeOf<O>): void {
+    const inputs = mapInputs(op, node.inputs as Inputs<O, Value>, nameOf);
+    const got = (onnxLowering[op] as unknown as Lowering<O>)(emit, inputs, node);
+    const list = typeof got === "string" ? [got] : got;
+    node.outputs.forEach((value, i) => void names.set(value, list[i]!));
+  }
+
+  for (const node of graph.nodes) lower(node);
+
+  // An ONNX output must come from a node, and have a name that no input has.
+  const produced = new Map<string, OnnxValue>();
+  const passedThrough = new Set([...graph.inputs, ...graph.states].map((value) => value.name));
+  const stored = new Set(initializers.map((initializer) => initializer.name));
+  const fetch = (value: Value): string => {
+    let name = nameOf(value);
+    if (passedThrough.has(name) || stored.has(name)) name = emit.node("Identity", [name]);
+    if (!produced.has(name)) produced.set(name, { name, dtype: value.dtype, shape: value.shape });
+    return name;
+  };
+  const outputs = new Map(graph.outputs.map(({ name, value }) => [name, fetch(value)]));
+  const updates = new Map<string, { value: string; start?: string }>();
+  for (const update of graph.updates) {
+    updates.set(
+      update.state.name,
+      update.kind === "replace"
+        ? { value: fetch(update.value) }
+        : { value: fetch(update.rows), start: fetch(update.start) },
+    );
+  }
+  const model: OnnxModel = {
+    name: graph.name,
+    opsets: { "": 23, "com.microsoft": 1 },
+    irVersion: 11,
+    inputs: [...graph.inputs, ...graph.states].map(({ name, dtype, shape }) => ({ name, dtype, shape })),
+    outputs: [...produced.values()],
+    initializers,
+    nodes,
+  };
+  return { model, outputs, updates };
+}
+
+/** The bytes of a graph as an ONNX file. Weights that are given as bytes are inside, external ones are referred to. */
+export function toOnnx(graph: Graph, options: OnnxOptions = {}): Uint8Array {
+  return encodeOnnx(lowerToOnnx(graph, options).model);
+}
+
+/** An ONNX program as text, one node a line, for reading and for snapshots. */
+export function printOnnx({ model }: OnnxProgram): string {
+  const value = ({ name, dtype, shape }: OnnxValue): string => `${name}: ${dtype}[${shape.join(", ")}]`;
+  const attribute = (x: OnnxAttribute): string => {
+    if (typeof x === "number" || typeof x === "string") return String(x);
+    if ("float" in x) return `${x.float}f`;
+    return "tensor" in x ? "tensor" : `[${x.join(", ")}]`;
+  };
+  const lines = [`onnx ${model.name}`];
+  for (const input of model.inputs) lines.push(`  input ${value(input)}`);
+  for (const node of model.nodes) {
+    const attributes = Object.entries(node.attributes).map(([key, x]) => `${key}=${attribute(x)}`);
+    const domain = node.domain === "" ? "" : `${node.domain}.`;
+    const braces = attributes.length > 0 ? ` {${attributes.join(" ")}}` : "";
+    lines.push(`  ${node.outputs.join(", ")} = ${domain}${node.op}(${node.inputs.join(", ")})${braces}`);
+  }
+  for (const output of model.outputs) lines.push(`  output ${value(output)}`);
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,450 @@
+// What each op becomes in ONNX: opset 23 and com.microsoft version 1, as ONNX Runtime 1.30 runs them. Total over the op
+// list. Where a fused kernel has limits, they stand beside the choice; the fallback is a decomposition.
+
+import { fromNumbers, isFloat, scalar, type Tensor } from "../../tensor/index.ts";
+import type { GraphBuilder } from "../builder.ts";
+import { decomposeAttention } from "../decompose.ts";
+import type { Dim } from "../dims.ts";
+import type { BlockFormat, Inputs, NodeOf, OpName, Value } from "../ops.ts";
+import { type OnnxAttribute, onnxTypes } from "./protobuf.ts";
+
+/** What the program will run on. WASM runs the CPU's kernels. */
+export type OnnxTarget = "cpu" | "wasm" | "webgpu";
+
+export interface NodeOptions {
+  readonly domain?: "" | "com.microsoft";
+  /** How many outputs; 1 when absent. */
+  readonly outputs?: number;
+}
+
+/** Writes ONNX nodes. Equal nodes are written once, so that what layers share (lengths, masks) is computed once. */
+export interface Emitter {
+  readonly target: OnnxTarget;
+  /** A node with one output. */
+  node(
+    op: string,
+    inputs: readonly string[],
+    attributes?: Readonly<Record<string, OnnxAttribute>>,
+    options?: NodeOptions,
+  ): string;
+  /** A node with several outputs. */
+  nodes(
+    op: string,
+    inputs: readonly string[],
+    attributes: Readonly<Record<string, OnnxAttribute>>,
+    options: NodeOptions,
+  ): string[];
+  constant(tensor: Tensor): string;
+  /** An i64 vector of fixed numbers. */
+  vector(values: readonly number[]): string;
+  /** An i64 vector of sizes, computed in the run where they are symbolic. */
+  dims(shape: readonly Dim[]): string;
+  /** Builds ops in a graph of its own over these values and lowers them in place. */
+  inline(inputs: readonly Value[], build: (g: GraphBuilder, inputs: readonly Value[]) => readonly Value[]): string[];
+}
+
+export type Lowering<O extends OpName> = (
+  emit: Emitter,
+  inputs: Inputs<O, string>,
+  node: NodeOf<O>,
+) => string | readonly string[];
+
+const microsoft: NodeOptions = { domain: "com.microsoft" };
+
+/** Past every axis: what a Slice to the end says. */
+const END = Number.MAX_SAFE_INTEGER;
+
+function binary(op: string): (emit: Emitter, inputs: { a: string; b: string }) => string {
+  return (emit, { a, b }) => emit.node(op, [a, b]);
+}
+
+function unary(op: string): (emit: Emitter, inputs: { x: string }) => string {
+  return (emit, { x }) => emit.node(op, [x]);
+}
+
+function reduction(
+  op: string,
+): (
+  emit: Emitter,
+  inputs: { x: string },
+  node: { attributes: { axes: readonly number[]; keepDims: boolean } },
+) => string {
+  return (emit, { x }, { attributes }) =>
+    emit.node(op, [x, emit.vector(attributes.axes)], { keepdims: attributes.keepDims ? 1 : 0 });
+}
+
+/** A scalar i64 as a vector of one. */
+function asVector(emit: Emitter, name: string): string {
+  return emit.node("Reshape", [name, emit.vector([1])]);
+}
+
+/** Element counts of an axis as a scalar i64. */
+function axisSize(emit: Emitter, name: string, axis: number): string {
+  return emit.node("Shape", [name], { start: axis, end: axis + 1 });
+}
+
+function sliceAxis(emit: Emitter, x: string, axis: number, start: string, end: string): string {
+  return emit.node("Slice", [x, start, end, emit.vector([axis])]);
+}
+
+/** The target of a Reshape: 0 keeps an axis, one −1 is worked out, and only what is left is computed in the run. */
+function reshapeTarget(emit: Emitter, from: readonly Dim[], to: readonly Dim[]): string {
+  if (to.some((dim) => dim === 0)) return emit.dims(to);
+  const unknown = to.filter((dim, axis) => typeof dim === "string" && dim !== from[axis]).length;
+  if (unknown > 1) return emit.dims(to);
+  return emit.vector(to.map((dim, axis) => (typeof dim === "number" ? dim : dim === from[axis] ? 0 : -1)));
+}
+
+/** Zero points that MatMulNBits takes when there are none: 2^(bits − 1). */
+function implicitZero({ bits }: BlockFormat): number {
+  return 2 ** (bits - 1);
+}
+
+/** Blocks of u8 as float elements [.., nBlocks, blockSize]. */
+function unpack(emit: Emitter, blocks: string, bits: 4 | 8, shape: readonly Dim[], float: number): string {
+  if (bits === 8) return emit.node("Cast", [blocks], { to: float });
+  const low = emit.node("BitwiseAnd", [blocks, emit.constant(scalar("u8", 15))]);
+  const high = emit.node("BitShift", [blocks, emit.constant(scalar("u8", 4))], { direction: "RIGHT" });
+  const last = emit.vector([-1]);
+  const lanes = [low, high].map((lane) => emit.node("Unsqueeze", [emit.node("Cast", [lane], { to: float }), last]));
+  // The earlier element is in the low nibble: [.., bytes, 2] read in order.
+  const pairs = emit.node("Concat", lanes, { axis: -1 });
+  const flat: Dim[] = [...shape.slice(0, -1), 2 * (shape.at(-1) as number)];
+  return emit.node("Reshape", [pairs, reshapeTarget(emit, shape, flat)]);
+}
+
+function rotaryNode(
+  emit: Emitter,
+  x: string,
+  cos: string,
+  sin: string,
+  batch: Dim,
+  options: { numHeads: number; layout: "half" | "interleaved"; pairs: number; headDim: number },
+): string {
+  // The standard op wants a table for each batch row, [B, T, P].
+  const rows = (table: string): string => {
+    const one = emit.node("Unsqueeze", [table, emit.vector([0])]);
+    return batch === 1 ? one : emit.node("Expand", [one, emit.dims([batch, 1, 1])]);
+  };
+  return emit.node("RotaryEmbedding", [x, rows(cos), rows(sin)], {
+    num_heads: options.numHeads,
+    interleaved: options.layout === "interleaved" ? 1 : 0,
+    rotary_embedding_dim: 2 * options.pairs === options.headDim ? 0 : 2 * options.pairs,
+  });
+}
+
+export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
+  add: binary("Add"),
+  subtract: binary("Sub"),
+  multiply: binary("Mul"),
+  divide: binary("Div"),
+  power: binary("Pow"),
+  minimum: binary("Min"),
+  maximum: binary("Max"),
+
+  negate: unary("Neg"),
+  absolute: unary("Abs"),
+  sign: unary("Sign"),
+  floor: unary("Floor"),
+  exp: unary("Exp"),
+  log: unary("Log"),
+  sqrt: unary("Sqrt"),
+  rsqrt: (emit, { x }) => emit.node("Reciprocal", [emit.node("Sqrt", [x])]),
+  reciprocal: unary("Reciprocal"),
+  sin: unary("Sin"),
+  cos: unary("Cos"),
+  tanh: unary("Tanh"),
+  erf: unary("Erf"),
+  relu: unary("Relu"),
+  sigmoid: unary("Sigmoid"),
+  // One kernel, x · sigmoid(alpha · x); its default alpha is 1.702.
+  silu: (emit, { x }, { outputs: [out] }) =>
+    out!.dtype === "f32"
+      ? emit.node("QuickGelu", [x], { alpha: { float: 1 } }, microsoft)
+      : emit.node("Mul", [x, emit.node("Sigmoid", [x])]),
+  softplus: unary("Softplus"),
+  gelu: (emit, { x }, { attributes }) => emit.node("Gelu", [x], { approximate: attributes.approximate }),
+
+  equal: binary("Equal"),
+  less: binary("Less"),
+  lessEqual: binary("LessOrEqual"),
+  and: binary("And"),
+  or: binary("Or"),
+  not: unary("Not"),
+  where: (emit, { condition, a, b }) => emit.node("Where", [condition, a, b]),
+
+  reduceSum: reduction("ReduceSum"),
+  reduceMean: reduction("ReduceMean"),
+  reduceMax: reduction("ReduceMax"),
+  logSumExp: reduction("ReduceLogSumExp"),
+  argMax: (emit, { x }, { attributes }) =>
+    emit.node("ArgMax", [x], { axis: attributes.axis, keepdims: attributes.keepDims ? 1 : 0 }),
+  cumulativeSum: (emit, { x }, { attributes }) =>
+    emit.node("CumSum", [x, emit.constant(scalar("i64", attributes.axis))], {
+      exclusive: attributes.exclusive ? 1 : 0,
+      reverse: attributes.reverse ? 1 : 0,
+    }),
+
+  reshape: (emit, { x }, { inputs, attributes }) => {
+    const target = reshapeTarget(emit, inputs.x.shape, attributes.shape);
+    return emit.node("Reshape", [x, target], { allowzero: attributes.shape.includes(0) ? 1 : 0 });
+  },
+  transpose: (emit, { x }, { attributes }) => emit.node("Transpose", [x], { perm: attributes.permutation }),
+  broadcast: (emit, { x }, { attributes }) => emit.node("Expand", [x, emit.dims(attributes.shape)]),
+  concat: (emit, { values }, { attributes }) => emit.node("Concat", values, { axis: attributes.axis }),
+  slice: (emit, { x }, { inputs, attributes: { axis, start, end, step } }) => {
+    const to = end === inputs.x.shape[axis] ? emit.vector([END]) : emit.dims([end]);
+    return emit.node("Slice", [x, emit.vector([start]), to, emit.vector([axis]), emit.vector([step])]);
+  },
+  dynamicSlice: (emit, { x, start }, { attributes: { axis, size } }) => {
+    const from = asVector(emit, start);
+    return sliceAxis(emit, x, axis, from, emit.node("Add", [from, emit.dims([size])]));
+  },
+  updateSlice: (emit, { x, rows, start }, { attributes: { axis } }) => {
+    const from = asVector(emit, start);
+    const to = emit.node("Add", [from, axisSize(emit, rows, axis)]);
+    const before = sliceAxis(emit, x, axis, emit.vector([0]), from);
+    return emit.node("Concat", [before, rows, sliceAxis(emit, x, axis, to, emit.vector([END]))], { axis });
+  },
+  split: (emit, { x }, { attributes: { axis, sizes } }) =>
+    emit.nodes("Split", [x, emit.vector(sizes)], { axis }, { outputs: sizes.length }),
+  pad: (emit, { x }, { outputs: [out], attributes: { axis, before, after, value } }) =>
+    emit.node("Pad", [
+      x,
+      emit.vector([before, after]),
+      emit.constant(fromNumbers(out!.dtype, [], [value])),
+      emit.vector([axis]),
+    ]),
+  gather: (emit, { x, indices }, { attributes }) => emit.node("Gather", [x, indices], { axis: attributes.axis }),
+  gatherElements: (emit, { x, indices }, { attributes }) =>
+    emit.node("GatherElements", [x, indices], { axis: attributes.axis }),
+  scatterAdd: (emit, { x, indices, rows }) =>
+    emit.node("ScatterND", [x, emit.node("Unsqueeze", [indices, emit.vector([-1])]), rows], { reduction: "add" }),
+  dimension: (emit, { x }, { attributes: { axis } }) =>
+    emit.node("Squeeze", [axisSize(emit, x, axis), emit.vector([0])]),
+  iota: (emit, { x }, { attributes: { axis } }) => {
+    const size = emit.node("Squeeze", [axisSize(emit, x, axis), emit.vector([0])]);
+    return emit.node("Range", [emit.constant(scalar("i64", 0)), size, emit.constant(scalar("i64", 1))]);
+  },
+
+  cast: (emit, { x }, { attributes }) => emit.node("Cast", [x], { to: onnxTypes[attributes.dtype] }),
+
+  matmul: (emit, { a, b }, { inputs, attributes: { transposeA, transposeB } }) => {
+    if (!transposeA && !transposeB) return emit.node("MatMul", [a, b]);
+    // Transposes inside the kernel, so that a weight stored [out, in] is packed as it is and never copied. float32 on
+    // the CPU alone.
+    if (inputs.a.dtype === "f32" && emit.target !== "webgpu") {
+      const flags = { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0 };
+      return emit.node("FusedMatMul", [a, b], flags, microsoft);
+    }
+    const flip = (x: string, rank: number): string => {
+      const perm = Array.from({ length: rank }, (_, axis) => axis);
+      [perm[rank - 1], perm[rank - 2]] = [rank - 2, rank - 1];
+      return emit.node("Transpose", [x], { perm });
+    };
+    return emit.node("MatMul", [
+      transposeA ? flip(a, inputs.a.shape.length) : a,
+      transposeB ? flip(b, inputs.b.shape.length) : b,
+    ]);
+  },
+  quantizedMatmul: (emit, { x, blocks, scales, zeroPoints }, { inputs, attributes }) => {
+    const [rows, numBlocks] = inputs.blocks.shape as [number, number];
+    return emit.node(
+      "MatMulNBits",
+      zeroPoints === undefined ? [x, blocks, scales] : [x, blocks, scales, zeroPoints],
+      {
+        K: numBlocks * attributes.blockSize,
+        N: rows,
+        bits: attributes.bits,
+        block_size: attributes.blockSize,
+        accuracy_level: attributes.accuracyLevel,
+      },
+      microsoft,
+    );
+  },
+  dequantize: (emit, { blocks, scales, zeroPoints }, { inputs, outputs: [out], attributes }) => {
+    const float = onnxTypes[out!.dtype];
+    const shape = inputs.blocks.shape;
+    const last = emit.vector([-1]);
+    const elements = unpack(emit, blocks, attributes.bits, shape, float);
+    let zero: string;
+    if (zeroPoints === undefined) {
+      zero = emit.constant(scalar(out!.dtype, implicitZero(attributes)));
+    } else if (isFloat(inputs.zeroPoints!.dtype)) {
+      zero = emit.node("Unsqueeze", [zeroPoints, last]);
+    } else {
+      const packed = unpack(emit, zeroPoints, attributes.bits, inputs.zeroPoints!.shape, float);
+      // An odd count of blocks leaves a nibble over.
+      const used = sliceAxis(emit, packed, shape.length - 2, emit.vector([0]), emit.dims([shape.at(-2)!]));
+      zero = emit.node("Unsqueeze", [used, last]);
+    }
+    const centred = emit.node("Sub", [elements, zero]);
+    const scaled = emit.node("Mul", [centred, emit.node("Unsqueeze", [scales, last])]);
+    const grouped = [...shape.slice(0, -1), attributes.blockSize];
+    return emit.node("Reshape", [scaled, reshapeTarget(emit, grouped, out!.shape)]);
+  },
+
+  layerNorm: (emit, { x, weight, bias }, { attributes }) =>
+    emit.node("LayerNormalization", bias === undefined ? [x, weight] : [x, weight, bias], {
+      axis: -1,
+      epsilon: { float: attributes.epsilon },
+    }),
+  // ONNX Runtime's own name for it: older than RMSNormalization (opset 23), on every device, and fused with the
+  // residual sum before it.
+  rmsNorm: (emit, { x, weight }, { attributes }) =>
+    emit.node("SimplifiedLayerNormalization", [x, weight], { axis: -1, epsilon: { float: attributes.epsilon } }),
+  softmax: (emit, { x }, { attributes }) => emit.node("Softmax", [x], { axis: attributes.axis }),
+  logSoftmax: (emit, { x }, { attributes }) => emit.node("LogSoftmax", [x], { axis: attributes.axis }),
+  crossEntropy: (emit, { logits, targets }, { inputs }) => {
+    // Counted from the front: from the end, ReduceLogSumExp gives a wrong shape when there are no rows.
+    const last = emit.vector([inputs.logits.shape.length - 1]);
+    const total = emit.node("ReduceLogSumExp", [logits, last], { keepdims: 0 });
+    const chosen = emit.node("GatherElements", [logits, emit.node("Unsqueeze", [targets, last])], { axis: -1 });
+    return emit.node("Sub", [total, emit.node("Squeeze", [chosen, last])]);
+  },
+
+  rotary: (emit, { x, cos, sin }, { inputs, attributes: { numHeads, layout } }) =>
+    rotaryNode(emit, x, cos, sin, inputs.x.shape[0]!, {
+      numHeads,
+      layout,
+      pairs: inputs.cos.shape[1] as number,
+      headDim: (inputs.x.shape[2] as number) / numHeads,
+    }),
+  attention: (emit, inputs, node) =>
+    hasFusedAttention(emit.target, node) ? fusedAttention(emit, inputs, node) : plainAttention(emit, node),
+};
+
+/** D. */
+function headDimOf({ inputs, attributes }: NodeOf<"attention">): number {
+  const packed = inputs.key === undefined;
+  const heads = attributes.numHeads + (packed ? 2 * attributes.numKeyValueHeads : 0);
+  return (inputs.query.shape[2] as number) / heads;
+}
+
+/** Whether GroupQueryAttention computes this node: heads of a multiple of 8 channels in float32; with a past, or with
+ *  keys that are not the queries' own, one batch row or one query; on WebGPU, causal ones. */
+export function hasFusedAttention(target: OnnxTarget, node: NodeOf<"attention">): boolean {
+  const { query, key, pastKey } = node.inputs;
+  if (query.dtype !== "f32" || headDimOf(node) % 8 !== 0) return false;
+  const [batch, tokens] = query.shape;
+  const hasPast = pastKey !== undefined || (key !== undefined && key.shape[1] !== tokens);
+  if (hasPast && batch !== 1 && tokens !== 1) return false;
+  return target !== "webgpu" || node.attributes.causal;
+}
+
+/** Whether GroupQueryAttention turns by these tables itself: heads of a multiple of 16 channels, pairs of 8. */
+function hasFusedRotary(node: NodeOf<"attention">): boolean {
+  const { cos } = node.inputs;
+  return cos !== undefined && headDimOf(node) % 16 === 0 && (cos.shape[1] as number) % 8 === 0;
+}
+
+/** com.microsoft.GroupQueryAttention: no scores in memory. Its past may be longer than what is valid. */
+function fusedAttention(emit: Emitter, inputs: Inputs<"attention", string>, node: NodeOf<"attention">): string[] {
+  const { numHeads, numKeyValueHeads, scale, softcap, causal, window, layout } = node.attributes;
+  const [batch, tokens] = node.inputs.query.shape as [Dim, Dim];
+  const headDim = headDimOf(node);
+  const newKeys = node.inputs.key?.shape[1] ?? tokens;
+  const i32 = { to: onnxTypes.i32 };
+
+  const past = inputs.pastLength !== undefined ? asVector(emit, inputs.pastLength) : undefined;
+  const stored = inputs.pastKey !== undefined ? axisSize(emit, inputs.pastKey, 2) : emit.vector([0]);
+  const start = past ?? stored;
+  const counted = emit.dims([newKeys]);
+  const total = inputs.pastKey === undefined ? counted : emit.node("Add", [start, counted]); // [1]
+
+  let { query, key, value, pastKey, pastValue } = inputs;
+  let cos = "";
+  let sin = "";
+  let turns = inputs.cos !== undefined && inputs.sin !== undefined;
+  if (turns && !hasFusedRotary(node)) {
+    // Turn first, then attend.
+    const pairs = node.inputs.cos!.shape[1] as number;
+    if (key === undefined || value === undefined) {
+      const sizes = [numHeads, numKeyValueHeads, numKeyValueHeads].map((heads) => heads * headDim);
+      [query, key, value] = emit.nodes("Split", [query, emit.vector(sizes)], { axis: 2 }, { outputs: 3 }) as [
+        string,
+        string,
+        string,
+      ];
+    }
+    const rows = (table: string): string =>
+      sliceAxis(emit, table, 0, start, emit.node("Add", [start, emit.dims([tokens])]));
+    const [c, s] = [rows(inputs.cos!), rows(inputs.sin!)];
+    query = rotaryNode(emit, query, c, s, batch, { numHeads, layout, pairs, headDim });
+    key = rotaryNode(emit, key, c, s, batch, { numHeads: numKeyValueHeads, layout, pairs, headDim });
+    turns = false;
+  } else if (turns) {
+    [cos, sin] = [inputs.cos!, inputs.sin!];
+  }
+  if (newKeys !== tokens) {
+    // More keys than queries: the keys go in as a full past, and there are no new ones.
+    const byHead = (x: string): string => {
+      const split = emit.node("Reshape", [x, emit.vector([0, -1, numKeyValueHeads, headDim])]);
+      return emit.node("Transpose", [split], { perm: [0, 2, 1, 3] });
+    };
+    const none = (x: string): string => sliceAxis(emit, x, 1, emit.vector([0]), emit.vector([0]));
+    const [newKey, newValue] = [byHead(key!), byHead(value!)];
+    const join = (old: string | undefined, rows: string): string => {
+      if (old === undefined) return rows;
+      const valid = past === undefined ? old : sliceAxis(emit, old, 2, emit.vector([0]), past);
+      return emit.node("Concat", [valid, rows], { axis: 2 });
+    };
+    [pastKey, pastValue] = [join(pastKey, newKey), join(pastValue, newValue)];
+    [key, value] = [none(key!), none(value!)];
+    return [attend()[0]!, newKey, newValue];
+  }
+
+  function attend(): string[] {
+    const scalarTotal = emit.node("Squeeze", [emit.node("Cast", [total], i32), emit.vector([0])]);
+    const one = emit.vector([1]);
+    const lengths = emit.node("Cast", [emit.node("Sub", [total, one])], i32);
+    const attributes: Record<string, OnnxAttribute> = {
+      num_heads: numHeads,
+      kv_num_heads: numKeyValueHeads,
+      scale: { float: scale },
+      causal: causal ? 1 : 0,
+      local_window_size: window ?? -1,
+    };
+    if (softcap > 0) attributes.softcap = { float: softcap };
+    if (turns) {
+      attributes.do_rotary = 1;
+      attributes.rotary_interleaved = layout === "interleaved" ? 1 : 0;
+    }
+    const all = [
+      query,
+      key ?? "",
+      value ?? "",
+      pastKey ?? "",
+      pastValue ?? "",
+      batch === 1 ? lengths : emit.node("Expand", [lengths, emit.dims([batch])]),
+      scalarTotal,
+      cos,
+      sin,
+      "", // position_ids: counted from the past's length
+      inputs.bias ?? "",
+      inputs.sinks ?? "",
+    ];
+    while (all.at(-1) === "") all.pop();
+    // Without all three outputs the flash kernel refuses, and shared keys crash.
+    return emit.nodes("GroupQueryAttention", all, attributes, { ...microsoft, outputs: 3 });
+  }
+
+  const [output, presentKey, presentValue] = attend();
+  // present = past and new in one buffer, as long as the longer of past's capacity and the total.
+  const fresh = (present: string): string =>
+    inputs.pastKey === undefined ? present : sliceAxis(emit, present, 2, start, total);
+  return [output!, fresh(presentKey!), fresh(presentValue!)];
+}
+
+function plainAttention(emit: Emitter, node: NodeOf<"attention">): string[] {
+  const entries = Object.entries(node.inputs) as [keyof Inputs<"attention", Value>, Value | undefined][];
+  const given = entries.filter((entry): entry is [(typeof entry)[0], Value] => entry[1] !== undefined);
+  return emit.inline(
+    given.map(([, value]) => value),
+    (g, values) => {
+      const inputs = Object.fromEntries(given.map(([name], i) => [name, values[i]!]));
+      const out = decomposeAttention(g, inputs as unknown as Inputs<"attention", Value>, node.attributes);
+      return [out.output, out.newKey, out.newValue];
+    },
+  );
+}

@@ -1,0 +1,205 @@
+// Every op on every backend. The reference kernels are checked against torch (test/fixtures/ops.json, made by
+// reference/ops.py), the other backends against the reference kernels and against torch. Errors are relative to the
+// larger of 1 and the expected number; the table holds what is allowed, with what was seen beside it.
+
+import { readFileSync } from "node:fs";
+import { afterAll, describe, expect, test } from "vitest";
+import { type Backend, onnxRuntimeBackend, referenceBackend } from "../../src/engine/index.ts";
+import {
+  type Attributes,
+  type Graph,
+  graphBuilder,
+  type Inputs,
+  type OpName,
+  opNames,
+  type Value,
+} from "../../src/graph/index.ts";
+import {
+  bfloat16Bits,
+  type Dtype,
+  float16Bits,
+  fromNumbers,
+  isFloat,
+  type Tensor,
+  toNumbers,
+} from "../../src/tensor/index.ts";
+import { type BackendName, caseTensors, type OpCase, opCases } from "./ops.ts";
+
+/** Largest error allowed of a float32 backend, by op; `usual` for the rest, where at most 4.8e-7 was seen
+ *  (onnxruntime-node 1.30.0, AVX-512). OPS_ERRORS=1 prints them. */
+const usual = 1e-6;
+const tolerances: Partial<Record<OpName, number>> = {
+  // Sums of some hundred products of either sign, ordered by the kernel: 1.2e-5 seen, on results near 10.
+  quantizedMatmul: 4e-5,
+  attention: 4e-6, // 1.3e-6 seen, over 700 keys
+};
+
+/** The reference kernels in float64 against torch in float64; fixtures keep 11 digits. */
+const exact = 2e-11;
+
+const backends: { readonly name: BackendName; readonly backend: Backend }[] = [
+  { name: "onnxruntime-node", backend: onnxRuntimeBackend({ provider: "node" }) },
+];
+
+interface FixtureTensor {
+  readonly dtype: Dtype;
+  readonly shape: number[];
+  readonly values: number[];
+}
+interface Fixture {
+  readonly op: OpName;
+  readonly name: string;
+  readonly attributes: object;
+  readonly inputs: Record<string, FixtureTensor | FixtureTensor[]>;
+  readonly outputs: FixtureTensor[];
+}
+const fixtures = JSON.parse(readFileSync(new URL("../fixtures/ops.json", import.meta.url), "utf8")) as {
+  cases: Fixture[];
+  halves: Record<"float64" | "float16" | "float32" | "bfloat16", number[]>;
+};
+
+/** A fixture's op as a graph; floats in the dtype asked for. Quantised weights become parameters. */
+function fixtureGraph(fixture: Fixture, float: "f32" | "f64") {
+  const g = graphBuilder(`${fixture.op}: ${fixture.name}`);
+  const feeds: Record<string, Tensor> = {};
+  const weights: Record<string, Tensor> = {};
+  const declare = (name: string, { dtype, shape, values }: FixtureTensor): Value => {
+    const type = dtype === "f32" ? float : dtype;
+    // Inputs are float32 numbers, whatever they are computed in.
+    const given = fromNumbers(type, shape, dtype === "f32" ? values.map(Math.fround) : values.map(Number));
+    const fixed = ["blocks", "scales", "zeroPoints"].includes(name);
+    (fixed ? weights : feeds)[name] = given;
+    return fixed ? g.parameter(name, type, shape) : g.input(name, type, shape);
+  };
+  const inputs: Record<string, Value | Value[]> = {};
+  for (const [name, given] of Object.entries(fixture.inputs)) {
+    inputs[name] = Array.isArray(given) ? given.map((x, i) => declare(`${name}${i}`, x)) : declare(name, given);
+  }
+  const outputs = g.apply(
+    fixture.op,
+    inputs as unknown as Inputs<OpName, Value>,
+    fixture.attributes as Attributes[OpName],
+  );
+  outputs.forEach((value, i) => void g.output(`out${i}`, value));
+  return { graph: g.build(), feeds, weights };
+}
+
+function expectShape(got: Tensor, shape: readonly number[]): void {
+  expect(got.shape).toEqual(shape);
+}
+
+/** Largest |a − b| / max(1, |b|); infinities and NaN must be the same. */
+function error(got: ArrayLike<number>, expected: ArrayLike<number>): number {
+  expect(got.length).toBe(expected.length);
+  let worst = 0;
+  for (let i = 0; i < got.length; i++) {
+    const [a, b] = [got[i]!, expected[i]!];
+    if (Object.is(a, b) || a === b) continue;
+    const difference = Math.abs(a - b) / Math.max(1, Math.abs(b));
+    worst = Math.max(worst, Number.isNaN(difference) ? Infinity : difference);
+  }
+  return worst;
+}
+
+describe("the reference kernels agree with torch in float64", () => {
+  test.each(fixtures.cases.map((fixture) => [`${fixture.op}: ${fixture.name}`, fixture] as const))(
+    "%s",
+    async (_, fixture) => {
+      const { graph, feeds, weights } = fixtureGraph(fixture, "f64");
+      await using session = await referenceBackend.load(graph, weights);
+      const got = await session.run(feeds);
+      fixture.outputs.forEach((expected, i) => {
+        const output = got[`out${i}`]!;
+        expectShape(output, expected.shape);
+        const values = expected.values.map(Number);
+        if (isFloat(output.dtype)) expect(error(toNumbers(output), values)).toBeLessThan(exact);
+        else expect(Array.from(toNumbers(output))).toEqual(values);
+      });
+    },
+  );
+
+  test("float64 rounds to float16 as numpy does, float32 to bfloat16 as torch does", () => {
+    expect(fixtures.halves.float64.map(float16Bits)).toEqual(fixtures.halves.float16);
+    expect(fixtures.halves.float32.map(bfloat16Bits)).toEqual(fixtures.halves.bfloat16);
+  });
+
+  test("every op is in the fixtures, but those that only move elements or count", () => {
+    const covered = new Set(fixtures.cases.map((fixture) => fixture.op));
+    expect(opNames.filter((op) => !covered.has(op))).toEqual(["reshape", "dimension", "iota"]);
+  });
+});
+
+describe.each(backends)("$name", ({ name, backend }) => {
+  const seen = new Map<OpName, number>();
+  const check = (op: OpName, got: Tensor, expected: ArrayLike<number>): void => {
+    if (!isFloat(got.dtype)) {
+      expect(Array.from(toNumbers(got))).toEqual(Array.from(expected));
+      return;
+    }
+    const worst = error(toNumbers(got), expected);
+    seen.set(op, Math.max(seen.get(op) ?? 0, worst));
+    expect(worst).toBeLessThanOrEqual(tolerances[op] ?? usual);
+  };
+
+  describe.each(opNames)("%s", (op) => {
+    opCases[op].forEach((opCase, i) => {
+      const reason = opCase.skip?.[name];
+      test.skipIf(reason !== undefined)(
+        `${opCase.name}${reason === undefined ? "" : ` (skipped: ${reason})`}`,
+        async () => {
+          const { graph, feeds, weights } = caseGraph(op, opCase, 1000 + i);
+          await using reference = await referenceBackend.load(graph, weights);
+          await using session = await backend.load(graph, weights);
+          const expected = await reference.run(feeds);
+          const got = await session.run(feeds);
+          for (const [output, value] of Object.entries(expected)) {
+            expect(got[output]!.dtype).toBe(value.dtype);
+            expectShape(got[output]!, value.shape);
+            check(op, got[output]!, toNumbers(value));
+          }
+        },
+      );
+    });
+
+    test.each(fixtures.cases.filter((fixture) => fixture.op === op).map((fixture) => [fixture.name, fixture] as const))(
+      "torch: %s",
+      async (_, fixture) => {
+        const { graph, feeds, weights } = fixtureGraph(fixture, "f32");
+        await using session = await backend.load(graph, weights);
+        const got = await session.run(feeds);
+        fixture.outputs.forEach((expected, i) => {
+          expectShape(got[`out${i}`]!, expected.shape);
+          check(op, got[`out${i}`]!, expected.values.map(Number));
+        });
+      },
+    );
+  });
+
+  afterAll(() => {
+    if (process.env.OPS_ERRORS)
+      console.log(name, Object.fromEntries([...seen].map(([op, worst]) => [op, worst.toExponential(1)])));
+  });
+});
+
+function caseGraph(
+  op: OpName,
+  opCase: OpCase,
+  seed: number,
+): { graph: Graph; feeds: Record<string, Tensor>; weights: Record<string, Tensor> } {
+  const g = graphBuilder(`${op}: ${opCase.name}`);
+  const tensors = caseTensors(opCase, seed);
+  const values: Record<string, Value> = {};
+  const feeds: Record<string, Tensor> = {};
+  const weights: Record<string, Tensor> = {};
+  for (const [name, spec] of Object.entries(opCase.inputs)) {
+    (spec.weight ? weights : feeds)[name] = tensors[name]!;
+    values[name] = spec.weight
+      ? g.parameter(name, spec.dtype, spec.shape as number[])
+      : g.input(name, spec.dtype, spec.shape);
+  }
+  const built = opCase.build(g, values);
+  (Array.isArray(built) ? built : [built]).forEach((value: Value, i) => void g.output(`out${i}`, value));
+  const graph = g.build();
+  expect(graph.nodes.map((node) => node.op)).toContain(op);
+  return { graph, feeds, weights };
+}
