@@ -12,6 +12,7 @@ import type { RopeParameters } from "../../src/encodings/rope/scaling/parameters
 import { yarnMagnitude } from "../../src/encodings/rope/scaling/scaling.ts";
 import { yarnRange } from "../../src/encodings/rope/scaling/yarn.ts";
 import { rotaryTables } from "../../src/encodings/rope/tables.ts";
+import { deepseekSoftmaxFactor } from "../../src/encodings/softmax-factor.ts";
 import { bfloat16Bits, bfloat16Value, float16Bits, float16Value } from "../../src/tensor/float16.ts";
 
 /** Asserts a value to the digits that `digits` prints. */
@@ -286,7 +287,7 @@ describe("YaRN's settings", () => {
       };
       const config = { headDim: 64, maxPositionEmbeddings: 163840, rope };
       expect(computeRopeFrequencies(config, 1).attentionFactor).toBe(1);
-      expectPrinted(yarnMagnitude(40, mscale) ** 2, softmaxFactor);
+      expectPrinted(deepseekSoftmaxFactor(40, mscale), softmaxFactor);
     }
   });
 
