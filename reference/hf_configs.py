@@ -3,7 +3,8 @@
 Run by hand: python reference/hf_configs.py (transformers 5.24.0, torch CPU; the versions are recorded inside).
 
 Three lists. "tables": the rotary module of the real class, built from the file; inverse frequencies per layer type and
-the factor on cos and sin, after a forward call of a given length. "models": a tiny real model is run; which layers
+the factor on cos and sin, after a forward call of a given length; "saved" is the file as transformers writes it again.
+"models": a tiny real model is run; which layers
 rotate, how channels pair (from the scores of unit vectors, so that a permutation of the output does not matter), how
 many keys the last query of each layer sees, the softmax scale. "misread": files that transformers reads otherwise than they mean: what it
 computes, or the exception that it raises. Besides, "embeddings": the rows of learned and fixed position tables and the
@@ -240,6 +241,16 @@ def table_cases():
     add("multimodal text_config", dict(model_type="llava", text_config=dict(SHAPE, model_type="llama", rope_theta=5e5,
                                                                            rope_scaling=LLAMA3)))
     return cases
+
+
+RELEVANT = ("rope", "rotary", "head", "layer", "window", "position", "hidden_size", "model_type", "local_attention", "chunk",
+            "floor", "attn", "qk_", "interval", "pattern", "seq", "n_")
+
+
+def saved(config):
+    """The same file after transformers has loaded it and written it again, in the newer schema."""
+    written = json.loads(text_config(config).to_json_string(use_diff=True))
+    return {k: v for k, v in written.items() if any(word in k for word in RELEVANT)}
 
 
 def misread_cases():
@@ -529,7 +540,7 @@ def main():
     tables = []
     for name, (config, lengths, read) in table_cases().items():
         try:
-            entry = dict(name=name, lengths=lengths, tables=tables_of(read, lengths))
+            entry = dict(name=name, lengths=lengths, tables=tables_of(read, lengths), saved=saved(read))
         except Exception as error:
             raise RuntimeError(name) from error
         if config is not None:

@@ -24,7 +24,7 @@ interface T5Stack {
 type Config = Record<string, unknown>;
 interface Fixture {
   versions: { transformers: string };
-  tables: { name: string; config?: Config; tables: Table[] }[];
+  tables: { name: string; config?: Config; tables: Table[]; saved: Config }[];
   models: {
     name: string;
     config: Config;
@@ -105,6 +105,20 @@ describe("frequencies equal those of the real rotary module", () => {
         );
       }
     }
+  });
+});
+
+describe("a file means the same after transformers has loaded it and saved it in the newer schema", () => {
+  test.each(fixture.tables)("$name", (entry) => {
+    const meaning = (config: Config) => {
+      const { groups, trainedLength } = describeHuggingFace(config);
+      return { groups, trainedLength };
+    };
+    const [before, after] = [meaning(configOf(entry)), meaning(entry.saved)];
+    expect(after.groups).toEqual(before.groups);
+    // Where the file names no original length, the saved one repeats max_position_embeddings.
+    expect(after.trainedLength).toBe(before.trainedLength);
+    expect(describeHuggingFace(entry.saved).findings.filter((finding) => finding.severity === "error")).toEqual([]);
   });
 });
 

@@ -281,6 +281,18 @@ describe("spellings of one setting", () => {
     expect(codes(model, "warning")).toEqual([]);
   });
 
+  test("heads of their own in single layers, as transformers 5 saves them", () => {
+    const gemma4 = { ...llama, num_hidden_layers: 6, model_type: "gemma4_text", head_dim: 16 };
+    const headDims = (more: object) =>
+      describeHuggingFace({ ...gemma4, ...more }).groups.map((g) => g.position.kind === "rope" && g.position.headDim);
+    expect(headDims({})).toEqual([16, 512]);
+    expect(headDims({ global_head_dim: 64 })).toEqual([16, 64]);
+    expect(headDims({ per_layer_config: { "05": { head_dim: 32 } } })).toEqual([16, 32]);
+    expect(() => headDims({ per_layer_config: { "0": { head_dim: 32 } } })).toThrow(
+      "one head_dim for all layers of a type",
+    );
+  });
+
   test("text models of multimodal files are found where their authors put them", () => {
     for (const wrapped of [
       { text_config: llama },

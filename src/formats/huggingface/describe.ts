@@ -290,7 +290,7 @@ function rotaryGroups(source: Source, family: RotaryFamily, shape: Shape): Group
   noteDualChunk(source);
   const rotating = plans.filter((plan) => plan.rotary);
   const types = [...new Set(rotating.map((plan) => plan.layerType))];
-  const headDims = new Map(types.map((type) => [type, rotatedHeadDim(source, family, shape, type)]));
+  const headDims = new Map(types.map((type) => [type, rotatedHeadDim(source, family, shape, type, plans)]));
   const byType = readRope(source, family, types, headDims, shape.maxPositionEmbeddings);
   const full = [...types].sort((a, b) => Number(b === "full_attention") - Number(a === "full_attention"));
   const rope = full.map((type) => byType.get(type) ?? null).filter((parsed) => parsed !== null);
@@ -354,14 +354,47 @@ function needsLength(rope: RopeConfig["rope"]): boolean {
   return given === null;
 }
 
-function rotatedHeadDim(source: Source, family: RotaryFamily, shape: Shape, layerType: string | null): number {
+function rotatedHeadDim(
+  source: Source,
+  family: RotaryFamily,
+  shape: Shape,
+  layerType: string | null,
+  plans: readonly LayerPlan[],
+): number {
   if (family.headDim === "latent") {
     return bounded(source, "qk_rope_head_dim", demand(source, ["qk_rope_head_dim"], count), limits.headDim);
+  }
+  const own = perLayerHeadDims(source);
+  if (own !== null) {
+    const widths = plans.flatMap((plan, i) => (plan.layerType === layerType ? [own.get(i) ?? shape.headDim] : []));
+    if (new Set(widths).size > 1) {
+      throw unexpected(join(source.path, "per_layer_config"), "one head_dim for all layers of a type", widths, "");
+    }
+    return widths[0]!;
   }
   if (layerType === "full_attention" && source.defaults.global_head_dim !== undefined) {
     return bounded(source, "global_head_dim", demand(source, ["global_head_dim"], count), limits.headDim);
   }
   return shape.headDim;
+}
+
+/** transformers 5 saves what single layers have of their own under their index: {"05": {"head_dim": 512}}. */
+function perLayerHeadDims(source: Source): ReadonlyMap<number, number> | null {
+  const where = join(source.path, "per_layer_config");
+  const config = source.record.per_layer_config;
+  if (config === undefined || config === null) return null;
+  if (!isObject(config)) throw unexpected(where, "an object, or null", config, "");
+  const widths = new Map<number, number>();
+  for (const [layer, settings] of Object.entries(config)) {
+    if (!/^\d+$/.test(layer) || !isObject(settings)) throw unexpected(where, "an object by layer index", layer, "");
+    const width = settings.head_dim;
+    if (width === undefined || width === null) continue;
+    if (!count.holds(width) || width > limits.headDim) {
+      throw unexpected(`${where}.${layer}.head_dim`, `an integer from 1 to ${limits.headDim}`, width);
+    }
+    widths.set(Number(layer), width);
+  }
+  return widths;
 }
 
 function rotarySettings(source: Source, family: RotaryFamily, parsed: ParsedRope, headDim: number): PositionSettings {

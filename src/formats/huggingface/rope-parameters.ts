@@ -256,7 +256,10 @@ function readType(
     }
   }
   const written = (current?.value ?? legacy?.value ?? "default") as string;
-  if (current !== undefined && legacy !== undefined && current.value !== legacy.value) {
+  // "mrope" and "su" stay beside the name that transformers turned them into when it saves.
+  const meant = (name: unknown): unknown =>
+    typeof name === "string" && Object.hasOwn(aliases, name) ? aliases[name] : name;
+  if (current !== undefined && legacy !== undefined && meant(current.value) !== meant(legacy.value)) {
     findings.push({
       code: "type-conflict",
       severity: "warning",

@@ -3,6 +3,7 @@
 // file otherwise than it evidently means. The file's intent is followed; each difference is a warning with both readings.
 
 import { show } from "../../encodings/errors.ts";
+import type { RopeParameters } from "../../encodings/rope/scaling/parameters.ts";
 import { nearest } from "../nearest.ts";
 import type { RotaryFamily } from "./families.ts";
 import { isLayerType, isNested } from "./layers.ts";
@@ -394,7 +395,8 @@ function parse(
   headDim: number,
   maxPositionEmbeddings: number | null,
 ): ParsedRope {
-  const { dict, where } = statement;
+  const { where } = statement;
+  const dict = undoFilledOriginal(source, statement, maxPositionEmbeddings);
   const theta = readTheta(source, family, layerType, dict, where);
   const partial = readShare(source, family, dict, headDim);
   const original = read(source, "original_max_position_embeddings", count);
@@ -454,7 +456,29 @@ function parse(
     });
   }
   checkOriginal(source, family, dict, where, parsed);
-  return parsed;
+  // transformers 5 writes a share of 1 where the file had none; the two are one setting.
+  const { partialRotaryFactor, ...whole } = rope;
+  return partialRotaryFactor === 1 ? { ...parsed, rope: whole as RopeParameters } : parsed;
+}
+
+/**
+ * transformers fills max_position_embeddings in for a missing original length before it has seen the one outside the
+ * dict, and saves both; the one outside is then what the author wrote.
+ */
+function undoFilledOriginal(source: Source, { dict, where }: Statement, max: number | null): JsonObject {
+  const outside = read(source, "original_max_position_embeddings", count);
+  const { original_max_position_embeddings: inside, ...rest } = dict;
+  if (outside === null || inside !== max || inside === outside || isLayerType(where.split(".").at(-1)!)) return dict;
+  source.findings.push({
+    code: "original-length-conflict",
+    severity: "warning",
+    where: join(where, "original_max_position_embeddings"),
+    got: inside,
+    expected: `${outside}, as ${join(source.path, "original_max_position_embeddings")} says`,
+    why: `The dict repeats max_position_embeddings, as transformers fills it in when it saves; read as ${outside}, which ${loader} computes with too. Other loaders take ${show(inside)}.`,
+    fix: `write "original_max_position_embeddings": ${outside} in ${where}`,
+  });
+  return rest;
 }
 
 /** Base of one layer type: its dict, then the keys outside, then the class. */
