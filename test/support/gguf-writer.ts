@@ -32,7 +32,8 @@ export interface WrittenTensor {
   readonly dimensions: readonly number[];
   /** Number in ggml's enumeration, and the bytes of the data. */
   readonly type: number;
-  readonly data: Uint8Array;
+  /** A number: so many bytes, which `headerOnly` leaves to the caller. */
+  readonly data: Uint8Array | number;
   /** Written in place of the true offset. */
   readonly offset?: number;
 }
@@ -42,6 +43,15 @@ export interface GgufSpec {
   readonly alignment?: number;
   readonly metadata: readonly Entry[];
   readonly tensors?: readonly WrittenTensor[];
+  /** Stop where the data start: for sparse files. */
+  readonly headerOnly?: boolean;
+}
+
+const bytesOf = ({ data }: WrittenTensor): number => (typeof data === "number" ? data : data.length);
+
+/** Bytes of all tensors, padded. */
+export function ggufDataBytes({ tensors = [], alignment = 32 }: GgufSpec): number {
+  return tensors.reduce((sum, tensor) => sum + Math.ceil(bytesOf(tensor) / alignment) * alignment, 0);
 }
 
 export function writeGguf(spec: GgufSpec): Uint8Array<ArrayBuffer> {
@@ -108,10 +118,15 @@ export function writeGguf(spec: GgufSpec): Uint8Array<ArrayBuffer> {
     out.u32(tensor.dimensions.length);
     for (const dimension of tensor.dimensions) size(dimension);
     out.u32(tensor.type).u64(tensor.offset ?? offset);
-    offset += Math.ceil(tensor.data.length / alignment) * alignment;
+    offset += Math.ceil(bytesOf(tensor) / alignment) * alignment;
   }
   out.padTo(alignment);
-  for (const tensor of tensors) out.bytes(tensor.data).padTo(alignment);
+  if (spec.headerOnly) return out.done();
+  for (const { data } of tensors) {
+    if (typeof data === "number") out.zeros(data);
+    else out.bytes(data);
+    out.padTo(alignment);
+  }
   return out.done();
 }
 

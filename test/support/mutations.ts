@@ -1,7 +1,8 @@
 // Damaged files: real headers with bytes changed, cut, spliced with extreme lengths. Used by the property test and by
 // the long run in bench/fuzz-headers.ts, so a case that one finds the other can replay.
 
-import { type ByteSource, expectRange, FormatError, memorySource } from "../../src/formats/bytes/index.ts";
+import { expectRange } from "../../src/formats/bytes/byte-source.ts";
+import { type ByteSource, FormatError, memorySource } from "../../src/formats/bytes/index.ts";
 import { decodeGgufArray, describeGguf, readGguf } from "../../src/formats/gguf/index.ts";
 import { describeLlama2c, readLlama2cHeader } from "../../src/formats/llama2c/index.ts";
 import {

@@ -249,3 +249,10 @@ describe("nearest", () => {
     expect(nearest("l".repeat(1e6), known)).toEqual([]);
   });
 });
+
+test("a named pipe is refused at once, not waited for", async () => {
+  const { spawnSync } = await import("node:child_process");
+  const path = join(folder, "pipe");
+  if (spawnSync("mkfifo", [path]).status !== 0) return console.info("skipped: this system has no mkfifo");
+  await expect(openFile(path)).rejects.toThrow(/expected a regular file, got a special file/);
+});

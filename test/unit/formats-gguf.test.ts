@@ -18,6 +18,7 @@ import {
 import type { PositionGroup } from "../../src/formats/model-description.ts";
 import { ByteWriter, utf8 } from "../support/byte-writer.ts";
 import { type Entry, float32Tensor, type GgufSpec, model, writeGguf, zeroTensor } from "../support/gguf-writer.ts";
+import { CountingSource } from "../support/mutations.ts";
 import { cachedModel, sharedFile } from "../support/real-files.ts";
 
 const fixtures = new URL("../fixtures/gguf/", import.meta.url);
@@ -305,6 +306,14 @@ describe("a GGUF header", () => {
       if (length <= bytes.length - 32) expect(header).toBeInstanceOf(FormatError);
     }
   });
+});
+
+test("a pretended terabyte of strings is refused before they are counted", async () => {
+  const bytes = writeGguf({ metadata: [["a", "array", { of: "string", values: [] }]] });
+  new DataView(bytes.buffer).setBigUint64(24 + 8 + 1 + 4 + 4, 2n ** 25n, true);
+  const source = new CountingSource("m.gguf", bytes, 2 ** 40);
+  await expect(readGgufHeader(source)).rejects.toThrow(/at most 16777216 strings in arrays, got 33554432/);
+  expect(source.bytesRead).toBeLessThan(2 ** 21);
 });
 
 describe("a split GGUF checkpoint", () => {
@@ -1005,6 +1014,34 @@ describe("describeGguf", () => {
     expect(zero.groups[0]!.position).toMatchObject({ rope: { ropeType: "default" } });
   });
 
+  test("Ollama's names for the local theta and the betas are understood", async () => {
+    const gemma = await describeSpec("gemma3", [
+      ["rope.local.freq_base", "f32", 10000],
+      ["attention.sliding_window", "u32", 512],
+    ]);
+    expect(codes(gemma)).not.toContain("assumed-local-rope-theta");
+    expect(codes(gemma)).not.toContain("unknown-rope-key");
+    const betas = await describeSpec("gptoss", [...yarn, ["rope.scaling.beta_fast", "f32", 16]]);
+    expect(betas.groups[0]!.position).toMatchObject({ rope: { betaFast: 16, truncate: false } });
+  });
+
+  test("a rotary key that nothing reads is a warning naming the nearest one", async () => {
+    const one = await describeSpec("llama", [["rope.freq_bases", "f32", 5e5]]);
+    expect(one.findings).toContainEqual(
+      expect.objectContaining({
+        code: "unknown-rope-key",
+        where: "llama.rope.freq_bases",
+        got: 5e5,
+        expected: expect.stringContaining('did you mean "freq_base"'),
+      }),
+    );
+  });
+
+  test("an attention factor without yarn or longrope is a warning", async () => {
+    const one = await describeSpec("llama", [["rope.scaling.attn_factor", "f32", 1.5]]);
+    expect(codes(one)).toContain("rope-key-unused");
+  });
+
   test("scaling type none with a factor is no scaling, with a warning", async () => {
     const one = await describeSpec("llama", [
       ["rope.scaling.type", "string", "none"],
@@ -1023,6 +1060,8 @@ describe("describeGguf", () => {
     ["a theta of 0", [["rope.freq_base", "f32", 0]], /llama.rope.freq_base to be a number above 0, got 0/],
     ["a theta of NaN", [["rope.freq_base", "f32", Number.NaN]], /a finite number, got "NaN"/],
     ["a theta that is text", [["rope.freq_base", "string", "10000"]], /a finite number, got "another type"/],
+    ["a theta that gives infinite frequencies", [["rope.freq_base", "f64", 5e-324]], /expected finite frequencies/],
+    ["a head of 2^30 channels", [["attention.key_length", "u32", 2 ** 30]], /at most 65536, got 1073741824/],
     ["a negative factor", [["rope.scaling.factor", "f32", -2]], /a number of at least 0, got -2/],
     ["more prediction layers than layers", [["nextn_predict_layers", "u32", 4]], /fewer than the 4 blocks, got 4/],
     [

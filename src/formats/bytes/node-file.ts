@@ -10,20 +10,19 @@ import { FormatError } from "./format-error.ts";
  * @throws FormatError when it is missing or not a regular file (a pipe would block, a folder has no bytes)
  */
 export async function openFile(path: string): Promise<ByteSource> {
-  const [{ open, stat }, { basename }] = await Promise.all([import("node:fs/promises"), import("node:path")]);
+  const [{ constants, open }, { basename }] = await Promise.all([import("node:fs/promises"), import("node:path")]);
   const name = basename(path);
-  // stat before open: opening a named pipe would wait for a writer.
-  const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
+  // Without O_NONBLOCK (which Windows lacks and needs not), opening a named pipe would wait for a writer.
+  const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+  const handle = await open(path, flags).catch((error: NodeJS.ErrnoException) => {
     throw new FormatError(path, `expected a readable file, got ${error.code ?? error.message}`);
   });
+  const info = await handle.stat();
   if (!info.isFile()) {
+    await handle.close();
     throw new FormatError(path, `expected a regular file, got ${info.isDirectory() ? "a folder" : "a special file"}`);
   }
-  const handle = await open(path, "r").catch((error: NodeJS.ErrnoException) => {
-    throw new FormatError(path, `expected a readable file, got ${error.code ?? error.message}`);
-  });
-  // The size of what was opened, in case the path was swapped between the two calls.
-  const size = (await handle.stat()).size;
+  const { size } = info;
   return {
     name,
     size,

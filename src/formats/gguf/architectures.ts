@@ -60,6 +60,8 @@ const t5: GgufArchitecture = { positions: "t5" };
 
 const same = { theta: "same", scaling: "same" } as const;
 
+const gptOss = half({ sliding: { period: 2, ...same }, yarnTruncate: false });
+
 export const ggufArchitectures: { readonly [name: string]: GgufArchitecture } = {
   // Llama and its kin: weights of q and k are permuted by the converter, so pairs are neighbours.
   llama: interleaved(),
@@ -162,7 +164,9 @@ export const ggufArchitectures: { readonly [name: string]: GgufArchitecture } = 
   gemma3n: half({ sliding: { period: 5, theta: 10_000, scaling: "none" } }),
   "gemma-embedding": half({ sliding: { period: 6, theta: 10_000, scaling: "none" } }),
   gemma4: half({ sliding: { period: null, theta: 10_000, scaling: "none" }, freqsOnFullLayersOnly: true }),
-  "gpt-oss": half({ sliding: { period: 2, ...same }, yarnTruncate: false }),
+  "gpt-oss": gptOss,
+  // Ollama's first conversions.
+  gptoss: gptOss,
   olmo2: half({ sliding: { period: 4, theta: "same", scaling: "none" } }),
   mellum: half({ sliding: { period: 4, theta: "same", scaling: "none" } }),
   exaone4: half({ sliding: { period: 4, ...same }, nope: "full-layers" }),

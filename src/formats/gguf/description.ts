@@ -13,6 +13,7 @@ import { Findings, type LayerKind, ropeOfLayers } from "./rope.ts";
 
 /** llama.cpp stops at 512; a count bounds what a hostile file can make us allocate. */
 const maxLayers = 4096;
+const maxRotaryDim = 65_536;
 
 /**
  * What a GGUF header says of the model and of how its layers know positions.
@@ -236,6 +237,7 @@ function rotaryGroup(
     );
   }
   const rotaryDim = written ?? width;
+  if (rotaryDim > maxRotaryDim) throw keys.error(key, `at most ${maxRotaryDim}`, rotaryDim);
   if (rotaryDim > width) throw keys.error(key, `at most the head's width, ${width}`, rotaryDim);
   // Latent attention rotates channels of their own: their number is the width.
   const headDim = facts.latent ? rotaryDim : width;

@@ -26,6 +26,11 @@ export type RopeFromDivisors =
  * @param ropeTheta b
  * @param rotaryDim d = 2P
  * @param knownLengths original lengths to try where the divisors alone leave a choice, likeliest first
+ * @example
+ * ```ts
+ * import { ropeFromDivisors } from "longhand/formats";
+ * ropeFromDivisors([1, 1e30], 1e6, 4); // => { ropeType: "proportional", ropeTheta: 1e6, partialRotaryFactor: 0.5 }
+ * ```
  */
 export function ropeFromDivisors(
   divisors: readonly number[],

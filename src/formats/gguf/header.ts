@@ -87,6 +87,7 @@ const maxStringBytes = 64 * 2 ** 20;
 const maxStringBytesInAll = 128 * 2 ** 20;
 const maxArrayDepth = 4;
 const maxInnerArrays = 65_536;
+const maxStrings = 2 ** 24;
 const eagerElements = 1024;
 const eagerElementsInAll = 2 ** 20;
 /** ggml's GGML_MAX_DIMS. */
@@ -98,6 +99,15 @@ const maxDimensions = 4;
  * @throws FormatError naming the byte: not GGUF, big-endian, a version above 3, a count or length past the file, a
  *   duplicate key or tensor, an unknown value or tensor type, a tensor that is misaligned, past the file's end or over
  *   another one
+ * @example
+ * ```ts
+ * import { memorySource, readGgufHeader } from "longhand/formats";
+ * const empty = new Uint8Array(24); // magic, version 3, no tensors, no keys
+ * empty.set([0x47, 0x47, 0x55, 0x46, 3]);
+ * const header = await readGgufHeader(memorySource("empty.gguf", empty));
+ * header.version; // => 3
+ * header.tensors.size; // => 0
+ * ```
  */
 export async function readGgufHeader(source: ByteSource): Promise<GgufHeader> {
   const reader = new HeaderReader(source, { limit: maxHeaderBytes });
@@ -166,6 +176,7 @@ class Parser {
   readonly lengthBytes: 4 | 8;
   #stringBytes = 0;
   #innerArrays = 0;
+  #strings = 0;
   #eagerElements = 0;
 
   constructor(reader: HeaderReader, lengthBytes: 4 | 8) {
@@ -239,6 +250,15 @@ class Parser {
           ? this.lengthBytes
           : ggufScalarBytes[elementType];
     reader.expectCount(count, minimum, what, countAt);
+    if (elementType === "string") {
+      this.#strings += count;
+      if (this.#strings > maxStrings) {
+        throw reader.error(
+          `expected at most ${maxStrings} strings in arrays, got ${this.#strings} with ${what}`,
+          countAt,
+        );
+      }
+    }
     const offset = reader.position;
     let values: GgufScalar[] | null = null;
     if (elementType === "array") {

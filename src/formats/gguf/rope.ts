@@ -48,6 +48,32 @@ interface RopeContext {
   readonly rotaryDim: number;
 }
 
+/** Ollama's converters have names of their own. */
+const localThetaOfOllama = ["rope.local.freq_base", "rope.freq_base_local"] as const;
+
+const knownKeys: readonly string[] = [
+  "dimension_count",
+  "dimension_count_swa",
+  "dimension_sections",
+  "freq_base",
+  "freq_base_swa",
+  "scale_linear",
+  "scaling.type",
+  "scaling.factor",
+  "scaling.original_context_length",
+  "scaling.finetuned",
+  "scaling.attn_factor",
+  "scaling.yarn_log_multiplier",
+  "scaling.yarn_ext_factor",
+  "scaling.yarn_attn_factor",
+  "scaling.yarn_beta_fast",
+  "scaling.yarn_beta_slow",
+  "scaling.beta_fast",
+  "scaling.beta_slow",
+  "local.freq_base",
+  "freq_base_local",
+];
+
 const scalingTypes = ["none", "linear", "yarn", "longrope"] as const;
 
 export function ropeOfLayers(context: RopeContext, kind: LayerKind): RopeOfLayers {
@@ -72,12 +98,16 @@ export function ropeOfLayers(context: RopeContext, kind: LayerKind): RopeOfLayer
       `rope.scaling is for the full layers of ${keys.architecture}; GGUF has no key that says so`,
     );
   }
+  warnAboutOtherKeys(context, result.rope);
   try {
     // Proves lists, widths and ranges at once: whatever this accepts can be computed.
-    computeRopeFrequencies(
+    const { inverseFrequencies } = computeRopeFrequencies(
       { headDim: context.headDim, maxPositionEmbeddings: context.contextLength, rope: result.rope },
       1,
     );
+    if (!inverseFrequencies.every(Number.isFinite)) {
+      throw new RangeError(`expected finite frequencies, got an infinite one: is theta ${ropeTheta} meant?`);
+    }
   } catch (error) {
     if (error instanceof RangeError) throw new FormatError(keys.header.file, `rotary settings: ${error.message}`);
     throw error;
@@ -85,9 +115,62 @@ export function ropeOfLayers(context: RopeContext, kind: LayerKind): RopeOfLayer
   return result;
 }
 
-function thetaOf({ keys, facts, findings }: RopeContext, kind: LayerKind): number {
-  const own = kind === "sliding" ? keys.positive("rope.freq_base_swa") : undefined;
-  if (own !== undefined) return own;
+/** Keys of this family that nothing here reads, and factors that the chosen type has no place for. */
+function warnAboutOtherKeys({ keys, findings }: RopeContext, rope: RopeParameters): void {
+  const prefix = keys.full("rope.");
+  for (const [key, { value }] of keys.header.metadata) {
+    if (!key.startsWith(prefix) || knownKeys.includes(key.slice(prefix.length))) continue;
+    findings.add({
+      code: "unknown-rope-key",
+      severity: "warning",
+      where: key,
+      got: typeof value === "object" ? `${value.count} values` : typeof value === "bigint" ? String(value) : value,
+      expected: `a key that is known${didYouMean(key.slice(prefix.length), knownKeys)}`,
+      why: "a setting of the rotation that is not read here may change it",
+      fix: "",
+    });
+  }
+  const unused = (key: string, neutral: number, why: string): void => {
+    const got = keys.number(key);
+    if (got === undefined || got === neutral) return;
+    findings.add({
+      code: "rope-key-unused",
+      severity: "warning",
+      where: keys.full(key),
+      got,
+      expected: String(neutral),
+      why,
+      fix: "",
+    });
+  };
+  if (rope.ropeType !== "yarn" && rope.ropeType !== "longrope") {
+    unused(
+      "rope.scaling.attn_factor",
+      1,
+      `${rope.ropeType} rotation has no attention factor; llama.cpp multiplies by it`,
+    );
+  }
+  if (rope.ropeType === "yarn") {
+    unused(
+      "rope.scaling.yarn_ext_factor",
+      1,
+      "transformers' YaRN has no extrapolation factor, and llama.cpp ignores the key",
+    );
+  }
+}
+
+function thetaOf(context: RopeContext, kind: LayerKind): number {
+  const { keys, facts, findings } = context;
+  if (kind === "sliding") {
+    const own = keys.positive("rope.freq_base_swa");
+    if (own !== undefined) return own;
+    for (const key of localThetaOfOllama) {
+      const theirs = keys.positive(key);
+      if (theirs === undefined) continue;
+      if (theirs !== facts.sliding?.theta) ignoredByLlamaCpp(context, key, theirs, "the key rope.freq_base_swa");
+      return theirs;
+    }
+  }
   if (kind === "sliding" && typeof facts.sliding?.theta === "number") {
     findings.assume(
       "local-rope-theta",
@@ -253,8 +336,8 @@ function yarn(
       fix: factor === 1 ? "" : "write rope.scaling.factor",
     });
   }
-  const betaFast = keys.positive("rope.scaling.yarn_beta_fast");
-  const betaSlow = keys.positive("rope.scaling.yarn_beta_slow");
+  const betaFast = keys.positive("rope.scaling.yarn_beta_fast") ?? keys.positive("rope.scaling.beta_fast");
+  const betaSlow = keys.positive("rope.scaling.yarn_beta_slow") ?? keys.positive("rope.scaling.beta_slow");
   if (!facts.readsBetas) {
     for (const [key, value, standard] of [
       ["rope.scaling.yarn_beta_fast", betaFast, 32],

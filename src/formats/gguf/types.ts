@@ -98,7 +98,15 @@ export const ggmlTypes: readonly GgmlType[] = [
 
 const byId = new Map(ggmlTypes.map((type) => [type.id, type]));
 
-/** The type with this number, or undefined. */
+/**
+ * The type with this number, or undefined.
+ *
+ * @example
+ * ```ts
+ * import { ggmlTypeOf } from "longhand/formats";
+ * ggmlTypeOf(12); // => { id: 12, name: "Q4_K", blockSize: 256, blockBytes: 144 }
+ * ```
+ */
 export function ggmlTypeOf(id: number): GgmlType | undefined {
   return byId.get(id);
 }

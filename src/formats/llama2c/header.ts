@@ -34,6 +34,15 @@ const headerBytes = 256;
  * Reads the header of a llama2.c `.bin`, version 0, 1 or 2.
  *
  * @throws FormatError for sizes that contradict each other, or a file that is not exactly as long as they say
+ * @example
+ * ```ts
+ * import { describeLlama2c, memorySource, readLlama2cHeader } from "longhand/formats";
+ * const file = new Uint8Array(28 + 4 * 34); // 32 weights and two tables of one number
+ * new Int32Array(file.buffer, 0, 7).set([2, 1, 1, 1, 1, 2, 1]); // dim, hidden_dim, layers, heads, kv heads, vocab, seq
+ * const header = await readLlama2cHeader(memorySource("tiny.bin", file));
+ * header.numParameters; // => 32
+ * describeLlama2c(header).trainedLength; // => 1
+ * ```
  */
 export async function readLlama2cHeader(source: ByteSource): Promise<Llama2cHeader> {
   const reader = new HeaderReader(source, { windowBytes: headerBytes });
@@ -45,19 +54,19 @@ export async function readLlama2cHeader(source: ByteSource): Promise<Llama2cHead
     if (written !== 1 && written !== 2) throw reader.error(`expected llama2.c version 1 or 2, got ${written}`, at);
     version = written;
   }
-  const size = async (what: string, given?: number): Promise<number> => {
+  const size = async (what: string, given?: number, most = 2 ** 24): Promise<number> => {
     const at = given === undefined ? reader.position : 0;
     const value = given === undefined ? await reader.i32(what) : given | 0;
     // 2^24 is far above any model's and keeps every product below 2^53.
-    if (value < 1 || value > 2 ** 24) {
+    if (value < 1 || value > most) {
       const hint = given === undefined ? "" : ": is it a llama2.c file?";
-      throw reader.error(`expected ${what} from 1 to ${2 ** 24}, got ${value}${hint}`, at);
+      throw reader.error(`expected ${what} from 1 to ${most}, got ${value}${hint}`, at);
     }
     return value;
   };
   const hiddenSize = await size("dim", version === 0 ? first : undefined);
   const intermediateSize = await size("hidden_dim");
-  const numLayers = await size("n_layers");
+  const numLayers = await size("n_layers", undefined, 4096);
   const numHeads = await size("n_heads");
   const numKeyValueHeads = await size("n_kv_heads");
   const vocabAt = reader.position;

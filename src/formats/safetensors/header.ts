@@ -43,11 +43,22 @@ export interface SafetensorsHeader {
  *
  * @throws FormatError for a length past the file or past 100 MB, JSON that is not strict, an unknown dtype, a shape
  *   whose bytes are not those of its range, ranges with holes or overlaps, bytes after the last tensor
+ * @example
+ * ```ts
+ * import { memorySource, readSafetensorsHeader } from "longhand/formats";
+ * const json = '{"a": {"dtype": "BF16", "shape": [2, 3], "data_offsets": [0, 12]}}';
+ * const file = new Uint8Array(8 + json.length + 12);
+ * file[0] = json.length;
+ * file.set(new TextEncoder().encode(json), 8);
+ * const header = await readSafetensorsHeader(memorySource("a.safetensors", file));
+ * header.tensors.get("a").shape; // => [2, 3]
+ * header.numParameters; // => 6
+ * ```
  */
 export async function readSafetensorsHeader(source: ByteSource): Promise<SafetensorsHeader> {
   const file = source.name;
-  // Two exact reads, without a window: a shard's header is often a few kilobytes.
-  const reader = new HeaderReader(source, { windowBytes: 8 });
+  // One read for most shards: their headers are a few kilobytes.
+  const reader = new HeaderReader(source, { windowBytes: 1 << 16 });
   const length = await reader.u64("the length of the header");
   if (length > maxSafetensorsHeaderBytes) {
     throw new FormatError(file, `expected a header of at most ${maxSafetensorsHeaderBytes} bytes, got ${length}`, 0);

@@ -33,6 +33,13 @@ export interface SafetensorsIndex {
  *
  * @throws FormatError for JSON that is not strict, a missing weight_map, or a shard that is not a plain file name (an
  *   index must not reach outside its folder)
+ * @example
+ * ```ts
+ * import { memorySource, readSafetensorsIndex } from "longhand/formats";
+ * const text = '{"weight_map": {"a": "model-00001-of-00002.safetensors"}}';
+ * const index = await readSafetensorsIndex(memorySource("index.json", new TextEncoder().encode(text)));
+ * index.shards; // => ["model-00001-of-00002.safetensors"]
+ * ```
  */
 export async function readSafetensorsIndex(source: ByteSource): Promise<SafetensorsIndex> {
   const file = source.name;
