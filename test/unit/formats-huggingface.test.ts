@@ -514,6 +514,15 @@ describe("what is warned of", () => {
     expect(warnings({ rope_scaling: llama3 }).map((f) => f.code)).toEqual(["original-not-below-max"]);
   });
 
+  test("both dicts: a note when they agree and nothing is lost, a warning when they do not", () => {
+    const linear = { rope_type: "linear", factor: 4 };
+    const severity = (more: object) =>
+      describeHuggingFace({ ...llama, ...more }).findings.find((f) => f.code === "both-rope-dicts")!.severity;
+    expect(severity({ rope_scaling: linear, rope_parameters: { ...linear, rope_theta: 10000 } })).toBe("note");
+    expect(severity({ rope_scaling: linear, rope_parameters: { ...linear, rope_theta: 20000 } })).toBe("warning");
+    expect(severity({ rope_scaling: linear, rope_parameters: { ...linear, factor: 8 } })).toBe("warning");
+  });
+
   test("linear and dynamic do not say where they were trained", () => {
     const notes = (dict: object) =>
       describeHuggingFace({ ...llama, rope_scaling: dict })

@@ -440,7 +440,7 @@ function readSoftmaxFactor(source: Source, rope: readonly ParsedRope[], max: num
     where: join(source.path, "rope_scaling.mscale_all_dim"),
     got: first.mscaleAllDim,
     expected: `the softmax scale times ${value}`,
-    why: "DeepSeek's multi-head latent attention sharpens by m(factor, mscale_all_dim)² besides the tables. Engines that leave it out (transformers did for DeepSeek-V2 and Mistral 4 before 5.24) drift with distance.",
+    why: "DeepSeek's multi-head latent attention sharpens by m(factor, mscale_all_dim)² besides the tables. Engines that leave it out, as older transformers did for DeepSeek-V2 and Mistral 4, score otherwise from position 1 on.",
     fix: "",
   });
   return value;

@@ -177,9 +177,14 @@ function bothDicts(
   }
   const fallback = thetaOutside(source, family.thetaKeys)?.value ?? family.theta;
   const lost = kept.rope_theta !== undefined && kept.rope_theta !== fallback;
+  // Some files say the same twice, for loaders of either schema.
+  const agree = Object.entries(legacy).every(([key, value]) => {
+    const other = key === "type" ? (base.type ?? base.rope_type) : base[key];
+    return JSON.stringify(value) === JSON.stringify(other);
+  });
   source.findings.push({
     code: "both-rope-dicts",
-    severity: "warning",
+    severity: agree && !lost ? "note" : "warning",
     where,
     got: legacy,
     expected: "one of rope_scaling and rope_parameters",
