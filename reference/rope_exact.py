@@ -7,6 +7,7 @@ each operation is rounded correctly and the fixture says so. Keys are Longhand's
     python reference/rope_exact.py
 """
 
+import itertools
 import json
 import math
 import pathlib
@@ -162,8 +163,8 @@ def chain_frequencies(base, dim):
 
 
 def nearest_doubles_to_quarter_turns(limit_exponent):
-    """Doubles x < 2^limit_exponent that are the closest to a multiple of pi/2: convergents, one or more a binade."""
-    found = {}
+    """Doubles below 2^limit_exponent that are the closest to a multiple of pi/2: up to four a binade, by convergents."""
+    found = []
     with mp.workdps(400):
         for exponent in range(0, limit_exponent):
             # x = m 2^(exponent-52) with 2^52 <= m < 2^53, near k pi/2: m / k near alpha.
@@ -183,8 +184,10 @@ def nearest_doubles_to_quarter_turns(limit_exponent):
                 h0, h1, k0, k1 = h1, a * h1 + h0, k1, a * k1 + k0
             for m, k in best:
                 x = math.ldexp(m, exponent - 52)
-                found[x] = abs(mpf(x) - k * mp.pi / 2)
-    return sorted(found, key=lambda x: found[x])[:160]
+                found.append((exponent, abs(mpf(x) - k * mp.pi / 2), x))
+    found.sort()
+    by_binade = itertools.groupby(found, key=lambda row: row[0])
+    return [x for _, rows in by_binade for _, _, x in itertools.islice(rows, 4)]
 
 
 def hard_powers(count, keep, rng):
@@ -235,6 +238,12 @@ def rows_of_types():
         add(f"dynamic alpha at {length}", 128, 4096, length, ropeType="dynamic", ropeTheta=1e4, factor=1.0, alpha=1000.0)
     add("dynamic-yarn betas, no rounding", 128, 4096, 16384, ropeType="dynamic-yarn", ropeTheta=1e4,
         originalMaxPositionEmbeddings=4096, betaFast=16, betaSlow=2, truncate=False)
+
+    # YaRN's ramp ends past the last pair: the end is clamped to d - 1, not to d/2 - 1.
+    for dim, base, original in ((128, 1e4, 131072), (16, 10.0, 600), (64, 1e4, 1 << 20)):
+        for truncate in (True, False):
+            add(f"yarn end past the last pair {dim} {base:g} {original} {truncate}", dim, original, original,
+                ropeType="yarn", ropeTheta=base, factor=8.0, originalMaxPositionEmbeddings=original, truncate=truncate)
 
     # The shipped settings of well-known models.
     shipped = [
@@ -307,7 +316,7 @@ def main():
         near = float((2 * k + 1) * mp.pi / 4)
         angles |= {near, math.nextafter(near, math.inf), math.nextafter(near, 0.0)}
     angles |= {float(2**e) for e in (-30, -10, -1, 0, 10, 20, 30, 44, 45)} | {0.0, 1e-300, 5e-324, 2.0**45 - 0.0078125}
-    angles |= {rng.uniform(0, 2**rng.randint(1, 45)) for _ in range(120)}
+    angles |= {rng.uniform(2.0 ** (e - 1), 2.0**e) for e in range(1, 46) for _ in range(4)}
     write("rope-exact-tables.json", {
         **made_by,
         "tablesAre": "cos and sin of the float64 product position × frequency, correctly rounded; "

@@ -256,9 +256,14 @@ def yarn():
         one(16, 1e4, 4.0, 32, f"low below 0, truncate {truncate}", truncate=truncate)
         one(16, 10.0, 4.0, 32, f"theta 10, high at the end, truncate {truncate}", truncate=truncate)
         one(64, 1e6, 8.0, 8192, f"equal betas, truncate {truncate}", truncate=truncate, beta_fast=8, beta_slow=8)
-    # A tiny original length: both ends fall below the first pair, and 0.001 keeps the ramp finite.
-    one(64, 1e4, 4.0, 4, "both ends at 0", beta_fast=32, beta_slow=1)
-    one(64, 1e4, 4.0, 4, "both ends at 0, not rounded", beta_fast=32, beta_slow=1, truncate=False)
+    # A long original length: the ramp ends past the last pair, clamped to d - 1.
+    one(128, 1e4, 8.0, 131072, "end past the last pair")
+    one(16, 10.0, 8.0, 600, "end past d - 1")
+    # Tiny original lengths: both ends fall on the first pair, and 0.001 keeps the ramp finite; or high falls below low.
+    for original in (4, 6):
+        note = "both ends at 0" if original == 6 else "high below low"
+        one(64, 1e4, 4.0, original, note)
+        one(64, 1e4, 4.0, original, f"{note}, not rounded", truncate=False)
     for attention in (0, 0.0, 1, 0.5, 1.2076, 2.0):
         one(128, 1e6, 4.0, 32768, f"attention_factor {attention!r}", attention_factor=attention)
     one(128, 1e6, 4.0, 32768, "attention_factor null", attention_factor=None)

@@ -542,6 +542,14 @@ describe("where papers and engines disagree on the same settings", () => {
     expect([0, 63].map((i) => ggmlShare(i, reversed.range.low, reversed.range.high))).toEqual([0, 1]);
   });
 
+  test("a ramp without width is 0.001 wide", () => {
+    const ramp = { ropeTheta: 1e6, originalMaxPositionEmbeddings: 32768, betaFast: 8, betaSlow: 8 };
+    const { low, high } = yarnRange({ ...ramp, truncate: false }, 128);
+    expect(low).toBeCloseTo((128 * Math.log(32768 / (16 * Math.PI))) / (2 * Math.log(1e6)), 12);
+    expect(high - low).toBeCloseTo(0.001, 12);
+    expect(yarnRange({ ropeTheta: 1e4, originalMaxPositionEmbeddings: 6 }, 64)).toEqual({ low: 0, high: 0.001 });
+  });
+
   test("D1: taking the extended length for the ramp, as exllamav2 does, moves Qwen2.5's ends from 23, 40 to 30, 47", () => {
     const settings = { ropeTheta: 1e6, factor: 4 };
     expect(yarnRange({ ...settings, originalMaxPositionEmbeddings: 32768 }, 128)).toEqual({ low: 23, high: 40 });
