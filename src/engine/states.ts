@@ -2,6 +2,16 @@
 
 import { allocate, elementCount, formatShape, type Shape, type Tensor, tensor } from "../tensor/index.ts";
 
+/** Throws RangeError when rows would pass the end of an axis. */
+export function expectRows(shape: Shape, count: number, axis: number, start: number, who: string): void {
+  const size = shape[axis]!;
+  if (!Number.isInteger(start) || start < 0 || start + count > size) {
+    throw new RangeError(
+      `${who}: expected rows within ${size} along axis ${axis}, got ${start} .. ${start + count - 1}; resize the state`,
+    );
+  }
+}
+
 /**
  * Writes rows over a target along an axis, from row `start` on; the target's storage changes in place.
  * @throws RangeError when the rows would pass the end
@@ -9,11 +19,7 @@ import { allocate, elementCount, formatShape, type Shape, type Tensor, tensor } 
 export function writeRows(target: Tensor, rows: Tensor, axis: number, start: number, who = "state"): void {
   const count = rows.shape[axis]!;
   const size = target.shape[axis]!;
-  if (!Number.isInteger(start) || start < 0 || start + count > size) {
-    throw new RangeError(
-      `${who}: expected rows within ${size} along axis ${axis}, got ${start} .. ${start + count - 1}; resize the state`,
-    );
-  }
+  expectRows(target.shape, count, axis, start, who);
   const inner = elementCount(target.shape.slice(axis + 1));
   const outer = elementCount(target.shape.slice(0, axis));
   const to = target.data as Float32Array;

@@ -17,7 +17,7 @@ export {
 } from "./dims.ts";
 export { MissingWeightError, nearestName, UnsupportedOpError } from "./errors.ts";
 export { type GradientRule, gradientRule, gradientRules } from "./gradients.ts";
-export { lowerToOnnx, type OnnxOptions, type OnnxProgram, printOnnx, toOnnx } from "./onnx/compile.ts";
+export { lowerToOnnx, type OnnxOptions, type OnnxProgram, type OnnxUpdate, printOnnx, toOnnx } from "./onnx/compile.ts";
 export { hasFusedAttention, type OnnxTarget, onnxLowering } from "./onnx/lowering.ts";
 export { type ExternalBytes, encodeOnnx, type OnnxModel, onnxTypes } from "./onnx/protobuf.ts";
 export {

@@ -39,6 +39,7 @@ const exact = 6e-11;
 
 const backends: { readonly name: BackendName; readonly backend: Backend }[] = [
   { name: "onnxruntime-node", backend: onnxRuntimeBackend({ provider: "node" }) },
+  { name: "onnxruntime-wasm", backend: onnxRuntimeBackend({ provider: "wasm" }) },
 ];
 
 interface FixtureTensor {

@@ -5,7 +5,7 @@
 import { encodeOnnx, lowerToOnnx } from "../../graph/index.ts";
 import type { Backend } from "../backend.ts";
 import { bindWeights } from "../binding.ts";
-import { importRuntime, type Provider, providerTargets } from "./runtime.ts";
+import { importRuntime, inNode, type Provider, providerTargets } from "./runtime.ts";
 import { OnnxRuntimeSession } from "./session.ts";
 import { packWeights } from "./weights.ts";
 
@@ -34,8 +34,7 @@ export interface OnnxRuntimeOptions {
  * ```
  */
 export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
-  const inNode = typeof process !== "undefined" && process.versions?.node !== undefined;
-  const provider = options.provider ?? (inNode ? "node" : "wasm");
+  const provider = options.provider ?? (inNode() ? "node" : "wasm");
   const target = providerTargets[provider];
   return {
     name: `onnxruntime-${provider}`,
@@ -47,7 +46,7 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
     },
     async load(graph, weights, loadOptions = {}) {
       const packed = await packWeights(bindWeights(graph, weights), provider === "node");
-      const program = lowerToOnnx(graph, { target, weights: packed.weights });
+      const program = lowerToOnnx(graph, { target, weights: packed.weights, ownBuffers: provider === "node" });
       const ort = await importRuntime(provider);
       if (provider !== "node" && loadOptions.threads !== undefined && ort.env.wasm !== undefined) {
         ort.env.wasm.numThreads = loadOptions.threads;

@@ -43,9 +43,12 @@ const packages: { readonly [P in Provider]: string } = {
 };
 
 /** Imports the package of a provider. Throws Error naming what to install when it is missing. */
-export async function importRuntime(provider: Provider): Promise<OrtModule> {
+export async function importRuntime(
+  provider: Provider,
+  load: () => Promise<object> = importers[provider],
+): Promise<OrtModule> {
   try {
-    const found = await importers[provider]();
+    const found = await load();
     return ("InferenceSession" in found ? found : (found as { default: object }).default) as OrtModule;
   } catch (cause) {
     const name = packages[provider];
@@ -57,13 +60,19 @@ export async function importRuntime(provider: Provider): Promise<OrtModule> {
   }
 }
 
-// The names are spelt out where a bundler should follow them, and kept from it where it must not: the Node package
-// holds a native library.
+/** True in Node and what imitates it. */
+export function inNode(): boolean {
+  return typeof process !== "undefined" && process.versions?.node !== undefined;
+}
+
+/** An import that bundlers leave alone: a package that only Node loads. */
+function importInNode(name: string): Promise<object> {
+  return import(/* @vite-ignore */ /* webpackIgnore: true */ name);
+}
+
 const importers: { readonly [P in Provider]: () => Promise<object> } = {
-  node: () => {
-    const name = "onnxruntime-node";
-    return import(/* @vite-ignore */ /* webpackIgnore: true */ name);
-  },
-  wasm: () => import("onnxruntime-web/wasm"),
+  node: () => importInNode("onnxruntime-node"),
+  // The package's entry "/wasm" is for browsers alone, its main entry is the smaller build in Node alone.
+  wasm: () => (inNode() ? importInNode("onnxruntime-web") : import("onnxruntime-web/wasm")),
   webgpu: () => import("onnxruntime-web/webgpu"),
 };

@@ -1,11 +1,16 @@
-// A graph as an ONNX Runtime session. States are fed as inputs from arrays that stay; their updates come back as
-// outputs and are taken over (a new value) or written in place (rows).
+// A graph as an ONNX Runtime session. States are fed as inputs from arrays that stay.
+//
+// In Node the binding wraps our arrays as they are, inputs and given outputs alike, but copies every output once more
+// when it hands results back. Shapes of outputs are known before a run, so we give every output its array; and the
+// program's first output is a list, which the binding refuses to convert: it throws when the run is done and before
+// anything is copied. The results are in our arrays then. An attention whose cache is a state writes its new rows
+// straight into it. Elsewhere (WebAssembly, WebGPU) results are taken as they come, and rows are written by us.
 
-import { evaluateShape, type Graph, type OnnxProgram } from "../../graph/index.ts";
+import { evaluateShape, type Graph, type OnnxProgram, type ValueType } from "../../graph/index.ts";
 import { type Dtype, elementCount, type Tensor, tensor, zeros } from "../../tensor/index.ts";
 import { DisposedError, type Feeds, type Session } from "../backend.ts";
-import { bindFeeds, bindFetches, bindStateSizes, stateNamed } from "../binding.ts";
-import { resized, writeRows } from "../states.ts";
+import { type Bindings, bindFeeds, bindFetches, bindStateSizes, stateNamed } from "../binding.ts";
+import { expectRows, resized, writeRows } from "../states.ts";
 import type { OrtModule, OrtSession, OrtTensor } from "./runtime.ts";
 
 /** ONNX Runtime's names; its JavaScript API has none for bf16. */
@@ -28,6 +33,8 @@ export class OnnxRuntimeSession implements Session {
   readonly #session: OrtSession;
   readonly #program: OnnxProgram;
   readonly #states = new Map<string, Tensor>();
+  /** The arrays of states' values before the last: written over by the next. */
+  readonly #spares = new Map<string, Tensor>();
   #sizes: Map<string, number>;
   #last: Promise<unknown> = Promise.resolve();
   #disposed = false;
@@ -52,35 +59,96 @@ export class OnnxRuntimeSession implements Session {
   run(feeds: Feeds = {}, fetches?: readonly string[]): Promise<Record<string, Tensor>> {
     return this.#queue(async () => {
       const wanted = bindFetches(this.graph, fetches);
-      bindFeeds(this.graph, feeds, this.#sizes);
+      const bindings = bindFeeds(this.graph, feeds, this.#sizes);
+      this.#checkRows(feeds, bindings);
       const given: Record<string, OrtTensor> = {};
       for (const [name, feed] of Object.entries(feeds)) given[name] = this.#toOrt(feed);
       for (const [name, state] of this.#states) given[name] = this.#toOrt(state);
-      const names = new Set(wanted.map((name) => this.#program.outputs.get(name)!));
-      for (const { value, start } of this.#program.updates.values()) {
-        names.add(value);
-        if (start !== undefined) names.add(start);
-      }
-      const got = await this.#session.run(given, [...names]);
-      const out: Record<string, Tensor> = {};
-      for (const name of wanted) {
-        const { value } = this.graph.outputs.find((output) => output.name === name)!;
-        out[name] = fromOrt(got[this.#program.outputs.get(name)!]!, value.dtype);
+
+      const types = new Map<string, ValueType>();
+      for (const { name, value } of this.graph.outputs) {
+        if (wanted.includes(name)) types.set(this.#program.outputs.get(name)!, value);
       }
       for (const update of this.graph.updates) {
         const names = this.#program.updates.get(update.state.name)!;
-        const value = fromOrt(got[names.value]!, update.state.dtype);
+        if (names.kind === "replace") types.set(names.value, update.state);
+        if (names.kind === "rows" && update.kind === "rows") {
+          types.set(names.value, update.rows);
+          types.set(names.start!, update.start);
+        }
+      }
+      const got =
+        this.#program.stop === undefined ? await this.#take(given, types) : await this.#fill(given, types, bindings);
+
+      const out: Record<string, Tensor> = {};
+      const handed = new Set<unknown>();
+      const own = (value: Tensor): Tensor => {
+        if (handed.has(value.data)) return copy(value);
+        handed.add(value.data);
+        return value;
+      };
+      for (const name of wanted) out[name] = own(got.get(this.#program.outputs.get(name)!)!);
+      for (const update of this.graph.updates) {
+        const names = this.#program.updates.get(update.state.name)!;
+        if (names.kind === "inPlace") continue;
+        const value = got.get(names.value)!;
         if (update.kind === "replace") {
-          // Outputs own their storage, unless one output serves twice.
-          const shared = Object.values(out).some((other) => other.data === value.data);
-          this.#states.set(update.state.name, shared ? copy(value) : value);
+          this.#spares.set(update.state.name, this.#states.get(update.state.name)!);
+          this.#states.set(update.state.name, own(value));
         } else {
-          const start = Number((got[names.start!]!.data as unknown as BigInt64Array)[0]);
+          const start = Number(got.get(names.start!)!.data[0]);
           writeRows(this.#states.get(update.state.name)!, value, update.axis, start, update.state.name);
         }
       }
       return out;
     });
+  }
+
+  /** Runs and takes the results that ONNX Runtime allocates. */
+  async #take(given: Record<string, OrtTensor>, types: ReadonlyMap<string, ValueType>): Promise<Map<string, Tensor>> {
+    const names = [...types.keys()];
+    const results = names.length === 0 ? {} : await this.#session.run(given, names);
+    return new Map(names.map((name) => [name, fromOrt(results[name]!, types.get(name)!.dtype)]));
+  }
+
+  /** Runs into arrays of our own. */
+  async #fill(
+    given: Record<string, OrtTensor>,
+    types: ReadonlyMap<string, ValueType>,
+    bindings: Bindings,
+  ): Promise<Map<string, Tensor>> {
+    const stop = this.#program.stop!;
+    const fetches: Record<string, OrtTensor | null> = { [stop]: null };
+    const out = new Map<string, Tensor>();
+    const outputs = new Set(this.#program.outputs.values());
+    for (const [state, { kind, value }] of this.#program.updates) {
+      if (kind === "inPlace") fetches[value] = given[state]!;
+      // A new value goes into the array that the last one left, and they change places.
+      const spare = this.#spares.get(state);
+      if (kind === "replace" && spare !== undefined && !outputs.has(value) && !out.has(value)) out.set(value, spare);
+    }
+    for (const [name, { dtype, shape }] of types) {
+      if (!out.has(name)) out.set(name, zeros(dtype, evaluateShape(shape, bindings)));
+      fetches[name] = this.#toOrt(out.get(name)!);
+    }
+    try {
+      const results = await this.#session.run(given, fetches);
+      // A binding that converts lists hands everything back: in our arrays or in copies of them.
+      for (const [name, { dtype }] of types) out.set(name, fromOrt(results[name]!, dtype));
+    } catch (error) {
+      if (!(error instanceof Error && /non[- ]tensor type/i.test(error.message))) throw error;
+    }
+    return out;
+  }
+
+  /** Rows that a program writes in place must fit before it runs. */
+  #checkRows(feeds: Feeds, bindings: Bindings): void {
+    for (const update of this.graph.updates) {
+      if (update.kind !== "rows" || this.#program.updates.get(update.state.name)!.kind !== "inPlace") continue;
+      const start = Number(feeds[update.start.name]!.data[0]);
+      const rows = evaluateShape(update.rows.shape, bindings)[update.axis]!;
+      expectRows(this.#states.get(update.state.name)!.shape, rows, update.axis, start, update.state.name);
+    }
   }
 
   readState(name: string): Promise<Tensor> {
@@ -109,7 +177,9 @@ export class OnnxRuntimeSession implements Session {
       for (const state of this.graph.states) {
         const old = this.#states.get(state.name)!;
         const shape = evaluateShape(state.shape, this.#sizes);
-        if (shape.join() !== old.shape.join()) this.#states.set(state.name, resized(old, shape));
+        if (shape.join() === old.shape.join()) continue;
+        this.#states.set(state.name, resized(old, shape));
+        this.#spares.delete(state.name);
       }
     });
   }
@@ -119,6 +189,7 @@ export class OnnxRuntimeSession implements Session {
     this.#disposed = true;
     await this.#last.catch(() => undefined);
     this.#states.clear();
+    this.#spares.clear();
     await this.#session.release();
   }
 

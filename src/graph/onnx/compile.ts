@@ -4,8 +4,25 @@
 import { type Tensor, tensorBytes } from "../../tensor/index.ts";
 import { GraphBuilder } from "../builder.ts";
 import { type Dim, dimTerms, isDimName } from "../dims.ts";
-import { type Graph, type Inputs, mapInputs, type Node, type NodeOf, type OpName, type Value } from "../ops.ts";
-import { type Emitter, type Lowering, type NodeOptions, type OnnxTarget, onnxLowering } from "./lowering.ts";
+import {
+  type Graph,
+  type Inputs,
+  mapInputs,
+  type Node,
+  type NodeOf,
+  nodeInputs,
+  type OpName,
+  type StateUpdate,
+  type Value,
+} from "../ops.ts";
+import {
+  type Emitter,
+  hasFusedAttention,
+  type Lowering,
+  type NodeOptions,
+  type OnnxTarget,
+  onnxLowering,
+} from "./lowering.ts";
 import {
   type ExternalBytes,
   encodeOnnx,
@@ -20,6 +37,17 @@ export interface OnnxOptions {
   readonly target?: OnnxTarget;
   /** The bytes of each parameter, or where a session finds them. */
   readonly weights?: ReadonlyMap<string, Uint8Array | ExternalBytes>;
+  /** For a session that gives every output its buffer: attention may write its new rows into the cache that it reads,
+   *  and a first output is added that ends the run before results are copied (see engine/onnxruntime/session.ts). */
+  readonly ownBuffers?: boolean;
+}
+
+/** How a state's update leaves the program. */
+export interface OnnxUpdate {
+  /** replace: the new value. rows: rows to write, and where. inPlace: the state's own buffer, rows already written. */
+  readonly kind: "replace" | "rows" | "inPlace";
+  readonly value: string;
+  readonly start?: string;
 }
 
 /** A lowered graph. Inputs and states are fed under their own names. */
@@ -27,8 +55,39 @@ export interface OnnxProgram {
   readonly model: OnnxModel;
   /** The ONNX output of each graph output, by name. */
   readonly outputs: ReadonlyMap<string, string>;
-  /** The ONNX outputs of each state's update: the value or rows, and the start of rows. */
-  readonly updates: ReadonlyMap<string, { readonly value: string; readonly start?: string }>;
+  /** The ONNX outputs of each state's update. */
+  readonly updates: ReadonlyMap<string, OnnxUpdate>;
+  /** The output that ends a run, where one was asked for. */
+  readonly stop?: string;
+}
+
+/** The attentions that can write their new keys and values straight into the states that hold their past: the update is
+ *  of exactly those rows, and nobody else reads the states or the rows. */
+function cacheWriters(graph: Graph, target: OnnxTarget): Set<Node> {
+  const uses = new Map<Value, number>();
+  const use = (value: Value): void => void uses.set(value, (uses.get(value) ?? 0) + 1);
+  for (const node of graph.nodes) for (const value of nodeInputs(node)) use(value);
+  for (const { value } of graph.outputs) use(value);
+  const updates = new Map<Value, StateUpdate>();
+  for (const update of graph.updates) {
+    use(update.kind === "replace" ? update.value : update.rows);
+    updates.set(update.state, update);
+  }
+  const out = new Set<Node>();
+  for (const node of graph.nodes) {
+    if (node.op !== "attention" || !hasFusedAttention(target, node)) continue;
+    const { query, key, pastKey, pastValue, pastLength } = node.inputs;
+    // The start must be known before the run, to check that the rows fit.
+    if (pastKey === undefined || pastValue === undefined || pastLength === undefined) continue;
+    if (!graph.inputs.includes(pastLength) || (key !== undefined && key.shape[1] !== query.shape[1])) continue;
+    const writes = (past: Value, rows: Value): boolean => {
+      const update = updates.get(past);
+      const same = update?.kind === "rows" && update.rows === rows && update.axis === 2 && update.start === pastLength;
+      return same && uses.get(past) === 1 && uses.get(rows) === 1;
+    };
+    if (writes(pastKey, node.outputs[1]!) && writes(pastValue, node.outputs[2]!)) out.add(node);
+  }
+  return out;
 }
 
 /** Lowers a graph. Throws RangeError for a parameter without weights. */
@@ -55,8 +114,11 @@ export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgra
     addConstant(value.name, tensor);
   }
 
+  const target = options.target ?? "cpu";
+  const writers = options.ownBuffers === true ? cacheWriters(graph, target) : new Set<Node>();
   const emit: Emitter = {
-    target: options.target ?? "cpu",
+    target,
+    writesCache: (node) => writers.has(node),
     node: (op, inputs, attributes = {}, nodeOptions = {}) => emit.nodes(op, inputs, attributes, nodeOptions)[0]!,
     nodes(op, inputs, attributes, { domain = "", outputs = 1 }: NodeOptions) {
       const key = JSON.stringify([op, domain, inputs, attributes]);
@@ -165,25 +227,40 @@ export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgra
     return name;
   };
   const outputs = new Map(graph.outputs.map(({ name, value }) => [name, fetch(value)]));
-  const updates = new Map<string, { value: string; start?: string }>();
+  const updates = new Map<string, OnnxUpdate>();
+  const written = new Set([...writers].flatMap((node) => node.outputs.slice(1)));
   for (const update of graph.updates) {
-    updates.set(
-      update.state.name,
-      update.kind === "replace"
-        ? { value: fetch(update.value) }
-        : { value: fetch(update.rows), start: fetch(update.start) },
-    );
+    if (update.kind === "replace") {
+      updates.set(update.state.name, { kind: "replace", value: fetch(update.value) });
+    } else if (written.has(update.rows)) {
+      const value = nameOf(update.rows);
+      produced.set(value, { name: value, dtype: update.state.dtype, shape: update.state.shape });
+      updates.set(update.state.name, { kind: "inPlace", value });
+    } else {
+      updates.set(update.state.name, { kind: "rows", value: fetch(update.rows), start: fetch(update.start) });
+    }
   }
+  const stop = options.ownBuffers === true ? emit.node("SequenceConstruct", [emit.vector([0])]) : undefined;
+  // Lowering may prepare what it then does not use.
+  const needed = new Set([...produced.keys(), ...(stop === undefined ? [] : [stop])]);
+  const used = nodes.reverse().filter((node) => {
+    if (!node.outputs.some((output) => needed.has(output))) return false;
+    for (const input of node.inputs) needed.add(input);
+    return true;
+  });
   const model: OnnxModel = {
     name: graph.name,
     opsets: { "": 23, "com.microsoft": 1 },
     irVersion: 11,
     inputs: [...graph.inputs, ...graph.states].map(({ name, dtype, shape }) => ({ name, dtype, shape })),
-    outputs: [...produced.values()],
-    initializers,
-    nodes,
+    outputs: [
+      ...(stop === undefined ? [] : [{ name: stop, dtype: "i64", shape: [1], sequence: true } as const]),
+      ...produced.values(),
+    ],
+    initializers: initializers.filter(({ name }) => needed.has(name)),
+    nodes: used.reverse(),
   };
-  return { model, outputs, updates };
+  return { model, outputs, updates, ...(stop === undefined ? {} : { stop }) };
 }
 
 /** The bytes of a graph as an ONNX file. Weights that are given as bytes are inside, external ones are referred to. */

@@ -39,6 +39,8 @@ export interface Emitter {
   vector(values: readonly number[]): string;
   /** An i64 vector of sizes, computed in the run where they are symbolic. */
   dims(shape: readonly Dim[]): string;
+  /** Whether an attention writes its cache itself: its new keys and values are then the whole buffers. */
+  writesCache(node: NodeOf<"attention">): boolean;
   /** Builds ops in a graph of its own over these values and lowers them in place. */
   inline(inputs: readonly Value[], build: (g: GraphBuilder, inputs: readonly Value[]) => readonly Value[]): string[];
 }
@@ -351,6 +353,10 @@ function fusedAttention(emit: Emitter, inputs: Inputs<"attention", string>, node
   const start = past ?? stored;
   const counted = emit.dims([newKeys]);
   const total = inputs.pastKey === undefined ? counted : emit.node("Add", [start, counted]); // [1]
+  // Shape inference takes the present for as long as the past unless it can see the total.
+  const storedSize = node.inputs.pastKey?.shape[2] ?? 0;
+  const isKnown = past === undefined && typeof storedSize === "number" && typeof newKeys === "number";
+  const knownTotal = isKnown ? storedSize + newKeys : undefined;
 
   let { query, key, value, pastKey, pastValue } = inputs;
   let cos = "";
@@ -395,7 +401,10 @@ function fusedAttention(emit: Emitter, inputs: Inputs<"attention", string>, node
   }
 
   function attend(): string[] {
-    const scalarTotal = emit.node("Squeeze", [emit.node("Cast", [total], i32), emit.vector([0])]);
+    const scalarTotal =
+      knownTotal !== undefined
+        ? emit.constant(scalar("i32", knownTotal))
+        : emit.node("Squeeze", [emit.node("Cast", [total], i32), emit.vector([0])]);
     const one = emit.vector([1]);
     const lengths = emit.node("Cast", [emit.node("Sub", [total, one])], i32);
     const attributes: Record<string, OnnxAttribute> = {
@@ -431,8 +440,8 @@ function fusedAttention(emit: Emitter, inputs: Inputs<"attention", string>, node
 
   const [output, presentKey, presentValue] = attend();
   // present = past and new in one buffer, as long as the longer of past's capacity and the total.
-  const fresh = (present: string): string =>
-    inputs.pastKey === undefined ? present : sliceAxis(emit, present, 2, start, total);
+  const whole = inputs.pastKey === undefined || emit.writesCache(node);
+  const fresh = (present: string): string => (whole ? present : sliceAxis(emit, present, 2, start, total));
   return [output!, fresh(presentKey!), fresh(presentValue!)];
 }
 

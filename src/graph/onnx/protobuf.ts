@@ -57,6 +57,8 @@ export interface OnnxValue {
   readonly name: string;
   readonly dtype: Dtype;
   readonly shape: readonly Dim[];
+  /** A list of such tensors. */
+  readonly sequence?: boolean;
 }
 
 export interface OnnxModel {
@@ -167,7 +169,9 @@ function valueProto(value: OnnxValue): Message {
     shape.message(1, typeof dim === "number" ? new Message().int(1, dim) : new Message().text(2, dim));
   }
   const tensorType = new Message().int(1, onnxTypes[value.dtype]).message(2, shape);
-  return new Message().text(1, value.name).message(2, new Message().message(1, tensorType));
+  const type = new Message().message(1, tensorType);
+  const list = (): Message => new Message().message(4, new Message().message(1, type));
+  return new Message().text(1, value.name).message(2, value.sequence === true ? list() : type);
 }
 
 /** The bytes of a model, as a `.onnx` file holds them. */
