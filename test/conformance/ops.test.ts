@@ -7,7 +7,10 @@ import { afterAll, describe, expect, test } from "vitest";
 import { type Backend, onnxRuntimeBackend, referenceBackend } from "../../src/engine/index.ts";
 import {
   type Attributes,
+  decomposeAttention,
+  decomposeRotary,
   type Graph,
+  type GraphBuilder,
   graphBuilder,
   type Inputs,
   type OpName,
@@ -60,7 +63,12 @@ const fixtures = JSON.parse(readFileSync(new URL("../fixtures/ops.json", import.
 };
 
 /** A fixture's op as a graph; floats in the dtype asked for. Quantised weights become parameters. */
-function fixtureGraph(fixture: Fixture, float: "f32" | "f64") {
+function fixtureGraph(
+  fixture: Fixture,
+  float: "f32" | "f64",
+  build: (g: GraphBuilder, inputs: unknown) => Value[] = (g, inputs) =>
+    g.apply(fixture.op, inputs as Inputs<OpName, Value>, fixture.attributes as Attributes[OpName]),
+) {
   const g = graphBuilder(`${fixture.op}: ${fixture.name}`);
   const feeds: Record<string, Tensor> = {};
   const weights: Record<string, Tensor> = {};
@@ -76,11 +84,7 @@ function fixtureGraph(fixture: Fixture, float: "f32" | "f64") {
   for (const [name, given] of Object.entries(fixture.inputs)) {
     inputs[name] = Array.isArray(given) ? given.map((x, i) => declare(`${name}${i}`, x)) : declare(name, given);
   }
-  const outputs = g.apply(
-    fixture.op,
-    inputs as unknown as Inputs<OpName, Value>,
-    fixture.attributes as Attributes[OpName],
-  );
+  const outputs = build(g, inputs);
   outputs.forEach((value, i) => void g.output(`out${i}`, value));
   return { graph: g.build(), feeds, weights };
 }
@@ -127,6 +131,28 @@ describe("the reference kernels agree with torch in float64", () => {
   test("every op is in the fixtures, but those that only move elements or count", () => {
     const covered = new Set(fixtures.cases.map((fixture) => fixture.op));
     expect(opNames.filter((op) => !covered.has(op))).toEqual(["reshape", "dimension", "iota"]);
+  });
+});
+
+describe("attention and rotary from smaller ops agree with torch in float64", () => {
+  const fused = fixtures.cases.filter(({ op }) => op === "attention" || op === "rotary");
+  test.each(fused.map((fixture) => [`${fixture.op}: ${fixture.name}`, fixture] as const))("%s", async (_, fixture) => {
+    const build = (g: GraphBuilder, inputs: unknown): Value[] => {
+      if (fixture.op === "rotary") {
+        return [decomposeRotary(g, inputs as Inputs<"rotary", Value>, fixture.attributes as Attributes["rotary"])];
+      }
+      const attributes = fixture.attributes as Attributes["attention"];
+      const out = decomposeAttention(g, inputs as Inputs<"attention", Value>, attributes);
+      return [out.output, out.newKey, out.newValue];
+    };
+    const { graph, feeds } = fixtureGraph(fixture, "f64", build);
+    expect(graph.nodes.map(({ op }) => op)).not.toContain(fixture.op);
+    await using session = await referenceBackend.load(graph);
+    const got = await session.run(feeds);
+    fixture.outputs.forEach((expected, i) => {
+      expectShape(got[`out${i}`]!, expected.shape);
+      expect(error(toNumbers(got[`out${i}`]!), expected.values.map(Number))).toBeLessThan(exact);
+    });
   });
 });
 

@@ -242,6 +242,17 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
       inputs: { x: { ...f32(3, 20), fill: (stream) => stream.normal() * 400 } },
       build: (g, { x }) => g.logSumExp(x!),
     },
+    {
+      name: "a row of nothing but minus infinity",
+      inputs: { x: { ...f32(3, 20), fill: (stream, i) => (i < 20 ? -Infinity : stream.normal()) } },
+      build: (g, { x }) => [g.logSumExp(x!), g.logSumExp(x!, -1, { keepDims: true })],
+    },
+    {
+      name: "no rows",
+      sizes: { n: 0 },
+      inputs: { x: f32("n", 20) },
+      build: (g, { x }) => g.logSumExp(x!),
+    },
   ],
   argMax: [
     { name: "last axis", sizes: { n: 3 }, inputs: { x: f32("n", 20) }, build: (g, { x }) => g.argMax(x!) },

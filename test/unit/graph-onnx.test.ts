@@ -152,7 +152,6 @@ describe("attention", () => {
         input key: f32[1, 1, capacity, 16]
         input value: f32[1, 1, capacity, 16]
         layers[0]/Reshape_1 = Reshape(past, constant_0)
-        layers[0]/Shape_2 = Shape(key) {start=2 end=3}
         layers[0]/Shape_3 = Shape(q) {start=1 end=2}
         layers[0]/Add_4 = Add(layers[0]/Reshape_1, layers[0]/Shape_3)
         layers[0]/Cast_5 = Cast(layers[0]/Add_4) {to=6}
