@@ -72,6 +72,12 @@ function compute(config: RopeConfig, context: DialectContext): DialectResult {
   const notes = new Notes();
   const a = arithmeticOf(context.float32);
   const admitted = admittedLength(config, context);
+  const channels = Math.trunc(config.headDim * (rope.partialRotaryFactor ?? 1));
+  if (rope.ropeType === "proportional" && channels % 2 !== 0) {
+    return unsupported(
+      `partial rotary over an odd number of channels, ${channels}: proportional is not known (${CONFIG})`,
+    );
+  }
   const rotaryDim = rotaryDimOf(config.headDim, rope.partialRotaryFactor);
   const unscaled = (theta = rope.ropeTheta) => geometric(a, theta, rotaryDim);
   const done = (inverseFrequencies: Float64Array, attentionFactor = 1, divisor = 1) => {
@@ -103,7 +109,7 @@ function compute(config: RopeConfig, context: DialectContext): DialectResult {
       notes.add("reached-by", "factor", `scale_alpha_value ${rope.factor} (rope_alpha in its front ends)`, ROPE);
       return done(unscaled(stretchedBase(rope.ropeTheta, rope.factor, rotaryDim)));
     case "yarn": {
-      if (rope.factor === null)
+      if (rope.factor === null && admitted > rope.originalMaxPositionEmbeddings)
         return unsupported(`TypeError: factor is null (${ROPE} get_rope_params_yarn)`, notes.list);
       const made = yarnOf(a, { ...config, rope }, rotaryDim, admitted, notes);
       return done(made.inverseFrequencies, made.attentionFactor);

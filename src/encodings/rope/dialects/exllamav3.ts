@@ -1,4 +1,4 @@
-// exllamav3 1.4.1 (4f8ad0121): exllamav3/util/rope.py and exllamav3/model/config.py. The class is given the rotary
+// exllamav3 1.6.5: exllamav3/util/rope.py and exllamav3/model/config.py. The class is given the rotary
 // settings of either version; cos and sin are float32 and made as positions come. YaRN takes its factor from the two
 // lengths, not from `factor`.
 
@@ -27,7 +27,7 @@ import {
 const ROPE = "exllamav3/util/rope.py";
 
 /** Architectures that take the ratio m(mscale)/m(mscale_all_dim) and fold m(mscale_all_dim)² into the softmax scale. */
-const deepseek: ReadonlySet<string> = new Set(["deepseek_v2", "deepseek_v3", "kimi_k2"]);
+const deepseek: ReadonlySet<string> = new Set(["deepseek_v3"]);
 /** Configurations with llama_4_scaling_beta, which takes the attention factor's place. */
 const scalesByPosition: ReadonlySet<string> = new Set(["ministral3", "mistral4"]);
 
@@ -142,4 +142,4 @@ function compute(config: RopeConfig, context: DialectContext): DialectResult {
   }
 }
 
-export const exllamav3: RopeDialect = { dialect: "exllamav3", engine: "exllamav3 1.4.1 (4f8ad0121)", compute };
+export const exllamav3: RopeDialect = { dialect: "exllamav3", engine: "exllamav3 1.6.5", compute };

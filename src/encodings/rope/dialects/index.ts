@@ -72,7 +72,8 @@ function dialectOf(dialect: Dialect): RopeDialect {
  * const rope = { ropeType: "dynamic", ropeTheta: 10000, factor: 2 };
  * const config = { headDim: 128, maxPositionEmbeddings: 2048, rope };
  * const inVllm = computeDialect("vllm", config, { sequenceLength: 4096 });
- * inVllm.inverseFrequencies[63] === 10000 ** (-126 / 128); // => true
+ * inVllm.notes[0].code; // => "fixed-at-start"
+ * inVllm.tableLength; // => 2048
  * computeDialect("exllamav3", config, { sequenceLength: 4096 }).supported; // => false
  * ```
  * Source: each engine's own source at the version that `ropeDialects[dialect].engine` names.
@@ -133,7 +134,7 @@ export interface DialectComparison {
  * const config = { headDim: 128, maxPositionEmbeddings: 131072, rope };
  * const [vllm, exllamav2] = compareDialects(config, 131072, { dialects: ["vllm", "exllamav2"] });
  * vllm.frequencyDifference < 1e-12; // => true
- * Math.round(100 * exllamav2.frequencyRatio) / 100; // => 2.22
+ * Math.round(100 * exllamav2.frequencyRatio) / 100; // => 2.24
  * exllamav2.notes[1].key; // => "originalMaxPositionEmbeddings"
  * ```
  * Source: as `computeDialect`.

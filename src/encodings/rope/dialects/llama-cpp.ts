@@ -65,8 +65,13 @@ function isIn(names: ReadonlySet<string>, modelType: string | undefined, unknown
 
 /** Conversion: what survives of a configuration. */
 function convert(config: RopeConfig, context: DialectContext, notes: Notes): Header | string {
-  const { rope } = config;
   const { modelType } = context;
+  let { rope } = config;
+  if ((rope.partialRotaryFactor ?? 1) < 1 && rope.ropeType !== "proportional" && isIn(writesLlama3, modelType, false)) {
+    const source = "conversion/llama.py LlamaModel.set_gguf_parameters";
+    notes.add("key-ignored", "partialRotaryFactor", `the converter of ${modelType} writes the whole head`, source);
+    rope = { ...rope, partialRotaryFactor: 1 };
+  }
   const turned = rope.ropeType === "proportional" ? rotaryDimOf(config.headDim) : 0;
   const rotaryDim = turned || rotaryDimOf(config.headDim, rope.partialRotaryFactor);
   const header: Header = {

@@ -125,7 +125,7 @@ export const papers: RopeDialect = { dialect: "papers", engine: "the papers' def
  * import { dropeFrequencies } from "longhand/encodings";
  * const dropped = dropeFrequencies({ headDim: 4, trainedLength: 2048, length: 8192, coefficient: 0.412 });
  * dropped.inverseFrequencies; // => [0, 0]
- * dropped.softmaxFactor; // => 1.5711552766013451
+ * dropped.softmaxFactor; // => 1.571153276781395
  * ```
  * Source: DroPE (2512.12167), section 4.
  */

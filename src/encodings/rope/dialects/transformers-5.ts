@@ -27,20 +27,23 @@ import {
 
 const UTILS = "modeling_rope_utils.py";
 
-/** model_type of the text classes whose default type honours partial_rotary_factor; the others rotate whole heads. */
+/** model_type of the classes whose default type honours partial_rotary_factor; the others rotate whole heads. */
 export const honoursPartialRotary: ReadonlySet<string> = new Set(
   (
-    "bamba deepseek_v4 glm glm4 glm4_moe glm4_moe_lite glm4v_text glm4v_moe_text glm_image_text glm_ocr_text gpt_neox " +
-    "gpt_neox_japanese laguna mellum mimo_v2_flash minimax_m2 mistral4 moonshine nemotron persimmon phi phi3 " +
-    "phi4_multimodal qwen3_5_text qwen3_5_moe_text qwen3_next recurrent_gemma solar_open stablelm zaya"
+    "bamba deepseek_v4 diffusion_gemma_text dots3_note_audio_encoder dots3_note_text efficientloftr glm glm4 " +
+    "glm4_moe glm4_moe_lite glm4v_moe_text glm4v_text glm_image_text glm_ocr_text glmasr gpt_neox " +
+    "gpt_neox_japanese laguna mellum mimo_v2_flash minimax_m2 minimax_m3_vl minimax_m3_vl_text moonshine " +
+    "moonshine_streaming musicflamingo nemo_speechlm nemotron nemotron3_diarization neomme persimmon phi phi3 " +
+    "phi4_multimodal qwen3_5_moe_text qwen3_5_text qwen3_next qwen4_exp_text recurrent_gemma solar_open " +
+    "stablelm step3p5 step3p7 zaya"
   ).split(" "),
 );
 
 /** model_type of the latent-attention classes that multiply the softmax scale by m(factor, mscale_all_dim)². */
 export const scalesSoftmax: ReadonlySet<string> = new Set(
   (
-    "axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa hy_v4 longcat_flash " +
-    "minicpm3 mistral4 youtu"
+    "axk1 axk2 bailing_hybrid deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa hy_v4 hy_v4_vl " +
+    "hy_v4_vl_text longcat_flash minicpm3 mistral4 mistral_large4_text youtu"
   ).split(" "),
 );
 

@@ -18,7 +18,6 @@ import {
   yarnEnds,
 } from "./arithmetic.ts";
 import {
-  admittedLength,
   type DialectContext,
   type DialectResult,
   frequenciesOf,
@@ -43,6 +42,15 @@ interface Made {
   readonly float32Table?: boolean;
 }
 
+/** The longest max_model_len that vLLM takes for a configuration: the claimed length, times the factor of every type that
+ *  is not known to have been applied to it already. */
+function derivedLength(config: RopeConfig): number {
+  const { rope } = config;
+  const applied = rope.ropeType === "yarn" || rope.ropeType === "llama3" || rope.ropeType === "longrope";
+  const factor = !applied && "factor" in rope ? (rope.factor ?? 1) : 1;
+  return Math.trunc(config.maxPositionEmbeddings * factor);
+}
+
 /** Rows of torch.arange(n) for a float n. */
 const rows = (n: number): number => Math.ceil(n);
 
@@ -51,7 +59,17 @@ function compute(config: RopeConfig, context: DialectContext): DialectResult {
   const a = arithmeticOf(context.float32);
   const made = make(a, config, context, notes);
   if (typeof made === "string") return unsupported(made, notes.list);
-  const admitted = admittedLength(config, context);
+  const derived = derivedLength(config);
+  const admitted = context.maxModelLen ?? (config.rope.ropeType === "longrope" ? made.tableLength : derived);
+  if (admitted > derived) {
+    notes.add(
+      "assumed",
+      "maxPositionEmbeddings",
+      `max_model_len ${admitted} is above the ${derived} that the configuration allows: refused unless ` +
+        "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1",
+      "vllm/config/model.py _get_and_verify_max_len",
+    );
+  }
   if (made.tableLength < Math.max(admitted, context.sequenceLength)) {
     notes.add(
       "table-too-short",
