@@ -4,7 +4,7 @@
 // Inputs are named; "name?" may be absent, "name..." is a list. Shape letters: B batch, T query length, N new keys,
 // S all keys (past and new), H query heads, K key/value heads, D head dimension, P rotary pairs, V vocabulary.
 
-import type { Dtype, FloatDtype, Tensor } from "../tensor/index.ts";
+import type { Dtype, Tensor } from "../tensor/index.ts";
 import type { Dim } from "./dims.ts";
 
 export const ops = {
@@ -296,6 +296,3 @@ export function mapInputs<O extends OpName, A, B>(op: O, inputs: Inputs<O, A>, f
   }
   return out as unknown as Inputs<O, B>;
 }
-
-/** Float dtypes that arithmetic is done in. */
-export type ComputeDtype = FloatDtype;
