@@ -24,7 +24,6 @@ import inspect
 import json
 import logging
 import math
-import os
 import pathlib
 import platform
 import re
@@ -754,7 +753,7 @@ def llama_cpp():
                   {"ropeScaling": "linear", "ropeScale": 4}, {"ropeScaling": "linear", "ropeScale": 4, "yarnAttnFactor": 2.0},
                   {"ropeScale": 4}, {"ropeScaling": "none", "ropeScale": 4}, {"ropeFreqBase": 41829.3659}):
         add(f"flags {json.dumps(flags)}", 64, 2048, plain, {"sequenceLength": 100, "modelType": "llama", "llamaCpp": flags})
-    for flags in ({"ropeScaling": "none"}, {"ropeScale": 8}, {"yarnExtFactor": 0.0}, {"ropeScaling": "linear"}):
+    for flags in ({"ropeScaling": "none"}, {"ropeScale": 8}, {"yarnExtFactor": 0.0}, {"ropeScaling": "linear"}, {"yarnBetaFast": 0.0}):
         add(f"yarn file, flags {json.dumps(flags)}", 128, 131072, qwen,
             {"sequenceLength": 100, "modelType": "llama", "llamaCpp": flags})
     return engine.ggml

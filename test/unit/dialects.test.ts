@@ -187,6 +187,16 @@ describe("YaRN", () => {
     expect(keys(step, "formula-differs")).toEqual([null]);
   });
 
+  test("a beta of 0 stays 0 in llama.cpp: no pair is interpolated for beta_fast 0; others divide by it or take 32", () => {
+    const zero = { ...qwen, rope: { ...qwen.rope, betaFast: 0 } as RopeParameters };
+    const flagged = of("llama.cpp", qwen, { llamaCpp: { yarnBetaFast: 0 } });
+    expect(flagged.inverseFrequencies[63]).toBeCloseTo(1e6 ** (-63 / 64), 15);
+    expect([...of("transformers-5", zero).inverseFrequencies]).toEqual([
+      ...of("transformers-5", qwen).inverseFrequencies,
+    ]);
+    expect(computeDialect("vllm", zero, { sequenceLength: 1 }).supported).toBe(false);
+  });
+
   test("the paper's ramp runs on turns: it leaves Llama 2's pair 32 at another frequency than the code's ramp", () => {
     const llama2 = at(128, 8192, {
       ropeType: "yarn",

@@ -168,6 +168,8 @@ interface Parts {
   readonly tableDtype?: TableDtype;
   /** The engine's float32 angle of a pair at a position; fround(p · ω) when absent. */
   readonly angle?: (position: number, pair: number) => number;
+  /** The same for all pairs of a position at once, where each follows from the one before. */
+  readonly anglesAt?: (position: number) => ArrayLike<number>;
 }
 
 /** A supported result, with the engine's angles and tables. */
@@ -182,6 +184,10 @@ export function frequenciesOf(parts: Parts): DialectFrequencies {
     const out = new Float64Array(positions.length * pairs);
     for (let t = 0; t < positions.length; t++) {
       const p = expectInteger("rope dialect", "positions", positions[t]!);
+      if (parts.context.float32 === true && parts.anglesAt !== undefined) {
+        out.set(parts.anglesAt(p), t * pairs);
+        continue;
+      }
       for (let i = 0; i < pairs; i++) out[t * pairs + i] = angle(p, i);
     }
     return out;

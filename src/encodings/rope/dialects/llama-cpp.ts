@@ -272,6 +272,7 @@ function corrDims(
   slow: number,
 ): [number, number] {
   const at = (turns: number) => {
+    if (turns === 0) return Infinity; // as C's logf of a division by zero
     const inside = f(originalLength / f(f(turns * 2) * f(Math.PI)));
     return f(f(rotaryDim * f(naturalLogarithm(inside))) / f(2 * f(naturalLogarithm(f(base)))));
   };
@@ -361,10 +362,13 @@ function compute(config: RopeConfig, context: DialectContext): DialectResult {
     softmaxFactor,
     notes: notes.list,
     context,
-    angle(position, pair) {
+    anglesAt(position) {
       let theta = f(position);
-      for (let i = 0; i < pair; i++) theta = f(theta * step);
-      return bend(theta, pair);
+      return mixes.map((_, pair) => {
+        const angle = bend(theta, pair);
+        theta = f(theta * step);
+        return angle;
+      });
     },
   });
 }
