@@ -1,0 +1,418 @@
+"""Writes test/fixtures/checkpoints/<family>/: a tiny random checkpoint of every family, and what transformers makes of it.
+
+    python reference/tiny_checkpoints.py [FAMILY...]      (transformers 5.24.0, torch CPU; versions are recorded inside)
+
+config.json and model.safetensors are what save_pretrained writes (T5 with an own head: see `save`). golden.json holds
+cases: tokens, the loss of token i+1 given tokens 0..i, the logits after the last token, and 16 greedy tokens.
+
+Weights have standard deviation 0.3 to 0.5, so that logits are far from uniform and positions matter; `positions` says
+by how much losses change when distances do. Texts are random ids: 40 tokens are fewer than the trained length (64),
+160 more; sliding windows (24) are shorter than both.
+
+Columns: `losses` by the default attention in float32; `losses64` by eager attention with every float32 of the source
+replaced by float64, angles and norms included, so the distance of the two is what float32 costs. Greedy tokens are
+those of a full pass for every token (one table for the whole sequence); where no table depends on the length, the
+same loop with transformers' key/value cache must give the same tokens, and no choice is closer than MARGIN.
+"""
+
+import json
+import math
+import os
+import pathlib
+import platform
+import sys
+import warnings
+import zlib
+
+os.environ["TRANSFORMERS_VERBOSITY"] = "critical"
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+from torch.overrides import TorchFunctionMode
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+transformers.logging.disable_progress_bar()
+torch.set_num_threads(1)
+warnings.filterwarnings("ignore", category=FutureWarning, message=".*past_key_values")
+
+ROOT = pathlib.Path(__file__).parent.parent / "test" / "fixtures" / "checkpoints"
+VERSIONS = {"transformers": transformers.__version__, "torch": torch.__version__, "python": platform.python_version()}
+
+TRAINED = 64
+SHORT, LONG = 40, 160
+WINDOW = 24
+GREEDY = 16
+MARGIN = 3e-3  # least distance of the two highest logits at a greedy step
+SEED_TRIES = 40
+
+TOKENS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+
+
+class Float64(TorchFunctionMode):
+    """Runs code that names float32 in float64."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        def wide(value):
+            if value is torch.float32:
+                return torch.float64
+            if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+                return type(value)(map(wide, value)) if any(v is torch.float32 for v in value) else value
+            return value
+
+        if func is torch.Tensor.float:
+            func = torch.Tensor.double
+        kwargs = {k: wide(v) for k, v in (kwargs or {}).items()}
+        return func(*map(wide, args), **kwargs)
+
+
+# ---------------------------------------------------------------- weights
+
+
+def seed_of(*parts):
+    return zlib.crc32("/".join(map(str, parts)).encode())
+
+
+def draw(family, name, parameter, rules):
+    """One random parameter: a matrix around 0, a norm's weight around 1 (or 0 where the model adds 1)."""
+    generator = torch.Generator().manual_seed(seed_of(family, name))
+    noise = torch.randn(parameter.shape, generator=generator)
+    last = name.rsplit(".", 1)[-1]
+    parent = name.rsplit(".", 2)[-2]
+    for part, scale in rules.get("std", {}).items():
+        if part in name:
+            return scale * noise
+    if last == "bias":
+        return 0.3 * noise
+    if parameter.ndim == 1 or "norm" in parent or parent.startswith("ln_"):
+        return (0.0 if rules.get("norm_adds_one") else 1.0) + 0.25 * noise
+    return (0.4 if "emb" in name or "wte" in name or "wpe" in name or "lm_head" in name else 0.3) * noise
+
+
+def save(family, spec):
+    """Makes the folder: config.json and model.safetensors."""
+    folder = ROOT / family
+    folder.mkdir(parents=True, exist_ok=True)
+    config = CONFIG_MAPPING[spec["type"]].from_dict(dict(spec["config"]))
+    model = auto(spec).from_config(config)
+    state = {}
+    for name, parameter in model.named_parameters():
+        value = draw(family, name, parameter, spec).to(spec["dtype"])
+        parameter.data = value
+        state[name] = value
+    model.to(spec["dtype"]).save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    if spec.get("own_head"):
+        # T5 1.1 and mT5: transformers 5 ties what it builds, but reads the head that released files carry.
+        path = folder / "model.safetensors"
+        state = load_file(path)
+        shape = state["shared.weight"]
+        state["lm_head.weight"] = draw(family, "lm_head.weight", shape, {}).to(spec["dtype"])
+        save_file(state, path, metadata={"format": "pt"})
+        saved = json.loads((folder / "config.json").read_text())
+        saved["tie_word_embeddings"] = False
+        (folder / "config.json").write_text(json.dumps(saved, indent=2, sort_keys=True) + "\n")
+    saved = json.loads((folder / "config.json").read_text())
+    return folder, saved
+
+
+# ---------------------------------------------------------------- running
+
+
+def auto(spec):
+    return AutoModelForSeq2SeqLM if spec.get("seq2seq") else AutoModelForCausalLM
+
+
+def load(spec, folder, overrides, double):
+    settings = json.loads((folder / "config.json").read_text())
+    for key, value in overrides.items():
+        settings[key] = value
+    config = CONFIG_MAPPING[settings["model_type"]].from_dict(settings)
+    options = {"config": config, "output_loading_info": True}
+    if double or spec.get("eager"):
+        options["attn_implementation"] = "eager"
+    kind = torch.float64 if double else torch.float32
+    torch.set_default_dtype(kind)
+    try:
+        model, report = auto(spec).from_pretrained(folder, dtype=kind, **options)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert not report["missing_keys"] and not report["unexpected_keys"], report
+    assert not report["mismatched_keys"], report
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        assert not tensor.is_floating_point() or tensor.dtype == kind, (name, tensor.dtype)
+    return model.eval()
+
+
+def drop_positions(model):
+    """cos 1, sin 0 in every rotary module."""
+    found = 0
+    for module in model.modules():
+        if type(module).__name__.endswith("RotaryEmbedding"):
+            module.register_forward_hook(lambda m, i, out: (torch.ones_like(out[0]), torch.zeros_like(out[1])))
+            found += 1
+    assert found
+
+
+class Runner:
+    """A model under a setting, in float32 or float64. Every call is a full pass on fresh tables."""
+
+    def __init__(self, spec, folder, overrides, double=False, drop=False, change=None):
+        self.spec, self.double = spec, double
+        with self.mode():
+            self.model = load(spec, folder, overrides, double)
+            if drop:
+                drop_positions(self.model)
+            if change:
+                change(self.model)
+
+    def mode(self):
+        return Float64() if self.double else torch.no_grad()
+
+    @torch.no_grad()
+    def logits(self, tokens, encoder=None, positions=None):
+        # transformers keeps a grown dynamic table: results would depend on earlier calls.
+        for module in self.model.modules():
+            if type(module).__name__.endswith("RotaryEmbedding"):
+                for name in [n for n in vars(module) if n.endswith("max_seq_len_cached")]:
+                    limit = module.config.max_position_embeddings
+                    if getattr(module, name) != limit:
+                        setattr(module, name, limit)
+                        prefix = name[: -len("max_seq_len_cached")]
+                        original = getattr(module, f"{prefix}original_inv_freq")
+                        module.register_buffer(f"{prefix}inv_freq", original.clone(), persistent=False)
+        ids = torch.tensor([tokens])
+        with self.mode():
+            if encoder is not None:
+                out = self.model(input_ids=torch.tensor([encoder]), decoder_input_ids=ids, use_cache=False)
+            else:
+                more = {}
+                if positions is not None:
+                    # The mask keeps positions that do not grow by one from being taken for packed texts.
+                    more = {"position_ids": torch.tensor([positions]), "attention_mask": torch.ones_like(ids)}
+                out = self.model(input_ids=ids, use_cache=False, **more)
+        assert out.logits.dtype == (torch.float64 if self.double else torch.float32)
+        return out.logits[0]
+
+    def losses(self, tokens, encoder=None, positions=None, growing_from=None):
+        logits = self.logits(tokens, encoder, positions)
+        if growing_from is not None:
+            logits = logits.clone()
+            for end in range(1, len(tokens)):
+                if end <= growing_from:
+                    logits[:growing_from] = self.logits(tokens[:growing_from])
+                else:
+                    logits[end - 1] = self.logits(tokens[:end])[-1]
+        return torch.nn.functional.cross_entropy(logits[:-1], torch.tensor(tokens[1:]), reduction="none"), logits[-1]
+
+    def greedy(self, tokens, encoder=None):
+        tokens, margin, start = list(tokens), math.inf, len(tokens)
+        for _ in range(GREEDY):
+            top = self.logits(tokens, encoder)[-1].topk(2)
+            margin = min(margin, float(top.values[0] - top.values[1]))
+            tokens.append(int(top.indices[0]))
+        return tokens[start:], margin
+
+    @torch.no_grad()
+    def greedy_cached(self, tokens, encoder=None):
+        more = {} if encoder is None else {"encoder_outputs": self.model.get_encoder()(torch.tensor([encoder]))}
+        key = "input_ids" if encoder is None else "decoder_input_ids"
+        step, past, out = torch.tensor([tokens]), None, []
+        for _ in range(GREEDY):
+            answer = self.model(**{key: step}, past_key_values=past, use_cache=True, **more)
+            past = answer.past_key_values
+            out.append(int(answer.logits[0, -1].argmax()))
+            step = torch.tensor([[out[-1]]])
+        return out
+
+
+def text_of(family, name, length, vocabulary, attempt=0):
+    draws = np.random.default_rng(seed_of(family, name, length, attempt))
+    return [int(t) for t in draws.integers(0, vocabulary, length)]
+
+
+def float32_list(tensor):
+    """Shortest decimals that give back every float32."""
+    return [float(str(v)) for v in tensor.to(torch.float32).numpy()]
+
+
+def float64_list(tensor):
+    return [round(float(v), 10) for v in tensor]
+
+
+def changes_with_length(scaling):
+    entries = [scaling, *(v for v in scaling.values() if isinstance(v, dict))] if scaling else []
+    return any(entry.get("rope_type") in ("dynamic", "longrope") for entry in entries)
+
+
+def run_case(family, spec, folder, saved, case):
+    vocabulary = saved["vocab_size"]
+    scaling, overrides = case.get("scaling"), dict(case.get("config", {}))
+    drop = scaling == "drop"
+    if scaling and not drop:
+        overrides["rope_parameters"] = scaling
+    narrow = Runner(spec, folder, overrides, drop=drop)
+    wide = Runner(spec, folder, overrides, double=True, drop=drop)
+    for attempt in range(SEED_TRIES):
+        encoder = None
+        if spec.get("seq2seq"):
+            encoder = text_of(family, "encoder", case["encoder"], vocabulary, attempt)
+            tokens = [0, *text_of(family, "decoder", case["length"] - 1, vocabulary, attempt)]
+        else:
+            tokens = text_of(family, "text", case["length"], vocabulary, attempt)
+        greedy, margin = narrow.greedy(tokens, encoder)
+        if margin > MARGIN and wide.greedy(tokens, encoder)[0] == greedy:
+            break
+    else:
+        raise AssertionError(f"{family}, {case['name']}: no text with a greedy margin above {MARGIN}")
+    settings = saved.get("rope_parameters") if scaling is None else scaling
+    if drop or not changes_with_length(settings):
+        assert narrow.greedy_cached(tokens, encoder) == greedy, (family, case["name"], "cache")
+
+    growing_from = TRAINED if case.get("reading") == "growing" else None
+    losses, last = narrow.losses(tokens, encoder, growing_from=growing_from)
+    losses64, _ = wide.losses(tokens, encoder, growing_from=growing_from)
+    assert bool(torch.isfinite(losses).all())
+    rounding = float((losses.double() - losses64).abs().max())
+    assert rounding < 1e-4, (family, case["name"], rounding)
+    texts = {"tokens": tokens} if encoder is None else {"tokens": encoder, "decoderTokens": tokens}
+    kept = {key: case[key] for key in ("config", "reading") if key in case}
+    return rounding, {
+        "name": case["name"], "scaling": scaling, **kept, **texts, "greedy": greedy,
+        "losses": float32_list(losses), "losses64": float64_list(losses64), "lastLogits": float32_list(last),
+    }
+
+
+def position_effect(family, spec, folder, saved):
+    """Mean change of the losses when distances change: a floor under what a wrong encoding would do."""
+    vocabulary = saved["vocab_size"]
+    plain = Runner(spec, folder, {})
+    if spec.get("seq2seq"):
+        texts = (text_of(family, "decoder", SHORT, vocabulary), text_of(family, "encoder", SHORT, vocabulary))
+    else:
+        texts = (text_of(family, "text", SHORT, vocabulary), None)
+    before = plain.losses(*texts)[0]
+    if "without_positions" in spec:
+        after = Runner(spec, folder, {}, change=spec["without_positions"]).losses(*texts)[0]
+    else:
+        after = plain.losses(*texts, positions=[min(2 * i, TRAINED - 1) for i in range(SHORT)])[0]
+    return float((after - before).abs().mean())
+
+
+def make(family):
+    spec = FAMILIES[family]
+    folder, saved = save(family, spec)
+    cases, worst = [], 0.0
+    for case in spec["cases"]:
+        rounding, row = run_case(family, spec, folder, saved, case)
+        worst = max(worst, rounding)
+        cases.append(row)
+    mean = float(np.mean([np.mean(row["losses"]) for row in cases]))
+    effect = position_effect(family, spec, folder, saved)
+    assert mean > math.log(saved["vocab_size"]) + 0.5, (family, mean)
+    assert effect > 0.05, (family, effect)
+    golden = {
+        "generator": "reference/tiny_checkpoints.py", "versions": VERSIONS, "family": family,
+        "storage": str(spec["dtype"]).removeprefix("torch."),
+        "rounding": round(worst, 9), "positions": round(effect, 4), "cases": cases,
+    }
+    lines = json.dumps(golden, separators=(",", ":")).replace('{"name"', '\n{"name"')
+    (folder / "golden.json").write_text(lines + "\n")
+    sizes = ", ".join(f"{p.name} {p.stat().st_size:,}" for p in sorted(folder.iterdir()) if p.is_file())
+    print(f"{family}: {len(cases)} cases, mean loss {mean:.2f} (uniform {math.log(saved['vocab_size']):.2f}), "
+          f"rounding {worst:.1e}, positions {effect:.2f}; {sizes}", flush=True)
+
+
+# ---------------------------------------------------------------- families
+
+
+def ramp(pairs, top):
+    return [round(1 + (top - 1) * (i / (pairs - 1)) ** 2, 4) for i in range(pairs)]
+
+
+def scalings(theta, pairs, **more):
+    """Every type that transformers computes for any model, for an extension from 64 tokens."""
+    def rope(kind, **settings):
+        return {"rope_type": kind, "rope_theta": theta, **settings, **more}
+
+    return {
+        "default": rope("default"),
+        "linear": rope("linear", factor=4.0),
+        "dynamic": rope("dynamic", factor=2.0),
+        "yarn": rope("yarn", factor=4.0, original_max_position_embeddings=TRAINED),
+        "llama3": rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                       original_max_position_embeddings=TRAINED),
+        "longrope": rope("longrope", factor=4.0, original_max_position_embeddings=TRAINED,
+                         short_factor=ramp(pairs, 1.5), long_factor=ramp(pairs, 6.0)),
+    }
+
+
+def plain_cases():
+    return [{"name": "short", "length": SHORT}, {"name": "long", "length": LONG}]
+
+
+def rope_cases(table, drop=True, growing=False, leave_out=()):
+    """The file's own setting, then every other, below and above the trained length."""
+    cases = plain_cases()
+    for name, scaling in table.items():
+        if name in leave_out:
+            continue
+        for length in (SHORT, LONG):
+            cases.append({"name": f"{name}, {'short' if length == SHORT else 'long'}", "scaling": scaling, "length": length})
+        if name == "dynamic" and growing:
+            cases.append({"name": "dynamic, long, growing", "scaling": scaling, "length": LONG, "reading": "growing"})
+        if name == "longrope":
+            cases.append({"name": "longrope, crossing", "scaling": scaling, "length": TRAINED - 8})
+    if drop:
+        cases.append({"name": "drop, long", "scaling": "drop", "length": LONG})
+    return cases
+
+
+def decoder(**more):
+    return {"vocab_size": 96, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": TRAINED,
+            **TOKENS, **more}
+
+
+def default_rope(theta=1e4, **more):
+    return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **more}}
+
+
+SCALED = scalings(1e4, 8)
+
+GEMMA3_LOCAL = {"rope_type": "default", "rope_theta": 1e4}
+
+
+def gemma3_scalings():
+    return {name: {"full_attention": full, "sliding_attention": GEMMA3_LOCAL}
+            for name, full in scalings(1e6, 8).items()}
+
+
+FAMILIES = {
+    "llama": {
+        "type": "llama", "dtype": torch.float32,
+        "config": decoder(head_dim=16, **default_rope()),
+        "cases": rope_cases(SCALED, growing=True, leave_out=("default",)),
+    },
+    "qwen3": {
+        "type": "qwen3", "dtype": torch.float16,
+        "config": decoder(head_dim=16, tie_word_embeddings=True, **default_rope(1e6)),
+        "cases": rope_cases(scalings(1e6, 8), growing=True, leave_out=("default",)),
+    },
+    "gemma3": {
+        "type": "gemma3_text", "dtype": torch.bfloat16, "norm_adds_one": True,
+        "config": decoder(num_hidden_layers=6, num_attention_heads=2, num_key_value_heads=1, head_dim=16,
+                          intermediate_size=48, sliding_window=WINDOW, query_pre_attn_scalar=24,
+                          rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 1e6, "factor": 8.0},
+                                           "sliding_attention": GEMMA3_LOCAL}),
+        "cases": rope_cases(gemma3_scalings(), growing=True),
+    },
+}
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or FAMILIES:
+        make(name)
