@@ -3,6 +3,7 @@ import { defineConfig, type ViteUserConfig } from "vitest/config";
 const config: ViteUserConfig = defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/support/setup.ts"],
     testTimeout: 60_000,
     // Two workers: the machines that this must run on have two cores.
     maxWorkers: 2,

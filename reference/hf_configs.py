@@ -120,7 +120,7 @@ LONG = dict(rope_type="longrope", short_factor=[1 + i / 8 for i in range(8)], lo
 def table_cases():
     """Files whose meaning transformers and a plain reading agree on."""
     cases = {}
-    for path in sorted(glob.glob(str(ROOT / "test/fixtures/configs/*.json"))):
+    for path in sorted(glob.glob(str(ROOT / "examples/configs/*.json"))):
         config = json.load(open(path))
         if config["model_type"] in ("bloom", "mpt", "t5", "gpt2"):
             continue

@@ -6,7 +6,7 @@ ensureInstalled();
 await buildDist();
 const given = process.argv.slice(2);
 const args =
-  given.length > 0 ? given : ["inspect", "examples/configs/qwen3-8b.json", "--target", "4x", "--scaling", "yarn:4"];
+  given.length > 0 ? given : ["inspect", "examples/configs/llama-2-7b.json", "--target", "4x", "--scaling", "yarn:4"];
 console.log(`\n$ longhand ${args.join(" ")}\n`);
 run(process.execPath, ["dist/cli.js", ...args]);
 if (given.length === 0) {

@@ -12,7 +12,7 @@ import { sinusoidalHands } from "../encodings/sinusoidal.ts";
 import { t5Bucket } from "../encodings/t5-relative-bias.ts";
 import type { Finding } from "../formats/finding.ts";
 import type { ModelDescription, PositionGroup } from "../formats/model-description.ts";
-import { applyStrategy, type Strategy, strategyApplies, trainedConfig, trainedLengthOf } from "./strategy.ts";
+import { applyStrategy, type Strategy, strategyApplies, trainedConfig, trainedLengthOf } from "../models/strategy.ts";
 
 export interface InspectOptions {
   /** The sequence length that length-dependent scalings see, and T5's N; the target when absent. */
@@ -206,7 +206,7 @@ function inspectGroup(
     case "nope":
       return common;
     case "alibi":
-      return { ...common, slopes: Array.from(alibiSlopes(position)) };
+      return { ...common, slopes: Array.from(alibiSlopes(position), (slope) => slope * (position.slopeScale ?? 1)) };
     case "t5": {
       const range = lengths.bucketRange ?? defaultBucketRange;
       const values = Array.from({ length: 2 * range + 1 }, (_, i) => t5Bucket(i - range, position));

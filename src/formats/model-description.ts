@@ -44,6 +44,8 @@ export type PositionSettings =
       readonly numHeads: number;
       /** alibi_bias_max of MPT, 8 everywhere else. */
       readonly maxBias: number;
+      /** Multiplies every slope; Falcon adds its bias before the 1/√D of the scores. 1 when absent. */
+      readonly slopeScale?: number;
     }
   | {
       readonly site: "attention-bias";

@@ -2,8 +2,8 @@
 // config.json, a .gguf (any part of a split one), a llama2.c .bin. Headers only: weights are never read. Node only.
 
 import { FormatError } from "./bytes/format-error.ts";
-import { openFile, withFile } from "./bytes/node-file.ts";
 import { parseJson } from "./bytes/json.ts";
+import { openFile, withFile } from "./bytes/node-file.ts";
 import { describeGguf, openGguf } from "./gguf/index.ts";
 import { describeHuggingFace } from "./huggingface/index.ts";
 import { describeLlama2c, readLlama2cHeader } from "./llama2c/index.ts";
@@ -42,7 +42,11 @@ export async function openModel(path: string): Promise<ModelDescription> {
       return withFile(path, async (source) => describeLlama2c(await readLlama2cHeader(source)));
     case "json":
       // In a folder of that name a config.json is the folder's.
-      return describeConfig(path, basename(path) === "config.json" ? basename(dirname(resolve(path))) : undefined, null);
+      return describeConfig(
+        path,
+        basename(path) === "config.json" ? basename(dirname(resolve(path))) : undefined,
+        null,
+      );
     case "safetensors":
       return describeFolder(dirname(path));
     default:

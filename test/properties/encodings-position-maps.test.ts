@@ -70,7 +70,8 @@ describe.each(Object.entries(maps))("%s", (_, cases) => {
         const relative = map.relativePosition(q, k);
         if (q - k < near) expect(relative).toBe(q - k);
         expect(relative).toBeGreaterThanOrEqual(0);
-        expect(relative).toBeLessThanOrEqual(Math.max(q - k, near));
+        // Two tokens of one distance may lie one group further apart than others, hence the 1.
+        expect(relative).toBeLessThanOrEqual(Math.max(q - k, near) + 1);
       }),
     );
   });

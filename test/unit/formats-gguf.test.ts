@@ -1060,7 +1060,7 @@ describe("describeGguf", () => {
     ["a theta of 0", [["rope.freq_base", "f32", 0]], /llama.rope.freq_base to be a number above 0, got 0/],
     ["a theta of NaN", [["rope.freq_base", "f32", Number.NaN]], /a finite number, got "NaN"/],
     ["a theta that is text", [["rope.freq_base", "string", "10000"]], /a finite number, got "another type"/],
-    ["a theta that gives infinite frequencies", [["rope.freq_base", "f64", 5e-324]], /expected finite frequencies/],
+    ["a theta that gives infinite frequencies", [["rope.freq_base", "f64", 5e-324]], /finite frequencies/],
     ["a head of 2^30 channels", [["attention.key_length", "u32", 2 ** 30]], /at most 65536, got 1073741824/],
     ["a negative factor", [["rope.scaling.factor", "f32", -2]], /a number of at least 0, got -2/],
     ["more prediction layers than layers", [["nextn_predict_layers", "u32", 4]], /fewer than the 4 blocks, got 4/],

@@ -11,7 +11,7 @@ import { describeHuggingFace, parseRopeParameters, toHuggingFace } from "../../s
 import type { ModelDescription, PositionGroup } from "../../src/formats/model-description.ts";
 import { nearest } from "../../src/formats/nearest.ts";
 
-const folder = new URL("../fixtures/configs/", import.meta.url);
+const folder = new URL("../../examples/configs/", import.meta.url);
 const files = readdirSync(folder).map((file) => file.replace(".json", ""));
 const configOf = (name: string): Record<string, unknown> =>
   JSON.parse(readFileSync(new URL(`${name}.json`, folder), "utf8"));
@@ -73,12 +73,9 @@ describe("shipped models", () => {
     });
   });
 
-  test("only two of them deserve a warning, and none is in error", () => {
+  test("only one of them deserves a warning, and none is in error", () => {
     const warned = files.flatMap((file) => codes(read(file), "warning").map((code) => [file, code]));
-    expect(warned).toEqual([
-      ["llama-4-scout", "llama3-bands"],
-      ["qwen3-8b-yarn", "yarn-factor-mismatch"],
-    ]);
+    expect(warned).toEqual([["qwen3-8b-yarn", "yarn-factor-mismatch"]]);
     expect(files.flatMap((file) => codes(read(file), "error"))).toEqual([]);
   });
 
@@ -514,6 +511,24 @@ describe("what is warned of", () => {
     expect(warnings({ rope_scaling: llama3 }).map((f) => f.code)).toEqual(["original-not-below-max"]);
   });
 
+  test("llama3 bands: equal factors are a step and a note, as Llama 4 ships; reversed ones a warning", () => {
+    const findings = (high: number) =>
+      describeHuggingFace({
+        ...llama,
+        max_position_embeddings: 4096,
+        rope_scaling: {
+          rope_type: "llama3",
+          factor: 8,
+          low_freq_factor: 2,
+          high_freq_factor: high,
+          original_max_position_embeddings: 256,
+        },
+      }).findings.filter((f) => f.code.startsWith("llama3-"));
+    expect(findings(4)).toEqual([]);
+    expect(findings(2)).toMatchObject([{ code: "llama3-step", severity: "note", fix: "" }]);
+    expect(findings(1)).toMatchObject([{ code: "llama3-bands", severity: "warning" }]);
+  });
+
   test("both dicts: a note when they agree and nothing is lost, a warning when they do not", () => {
     const linear = { rope_type: "linear", factor: 4 };
     const severity = (more: object) =>
@@ -521,6 +536,15 @@ describe("what is warned of", () => {
     expect(severity({ rope_scaling: linear, rope_parameters: { ...linear, rope_theta: 10000 } })).toBe("note");
     expect(severity({ rope_scaling: linear, rope_parameters: { ...linear, rope_theta: 20000 } })).toBe("warning");
     expect(severity({ rope_scaling: linear, rope_parameters: { ...linear, factor: 8 } })).toBe("warning");
+  });
+
+  test("settings that are well typed but cannot be computed with are an error", () => {
+    const yarn = { rope_type: "yarn", factor: 4, original_max_position_embeddings: 64 };
+    const tiny = { ...llama, rope_scaling: { rope_type: "linear", factor: 1e-310 } };
+    expect(() => describeHuggingFace(tiny)).toThrow(FormatError);
+    expect(() => describeHuggingFace(tiny)).toThrow(/finite frequencies/);
+    // Betas past float64's range are only the ends of the ramp.
+    expect(() => describeHuggingFace({ ...llama, rope_scaling: { ...yarn, beta_fast: 1e308 } })).not.toThrow();
   });
 
   test("linear and dynamic do not say where they were trained", () => {
@@ -540,6 +564,7 @@ describe("what is warned of", () => {
   test("Falcon's ALiBi, MPT's alibi_bias_max and dual chunk attention are spoken of", () => {
     const falcon = describeHuggingFace({ ...llama, model_type: "falcon", alibi: true });
     expect(codes(falcon, "warning")).toEqual(["alibi-scaled"]);
+    expect(falcon.groups[0]!.position).toMatchObject({ kind: "alibi", slopeScale: 1 / Math.sqrt(falcon.headDim) });
     const mpt = { model_type: "mpt", d_model: 64, n_heads: 4, n_layers: 2, max_seq_len: 128 };
     const steep = describeHuggingFace({ ...mpt, attn_config: { alibi: true, alibi_bias_max: 16 } });
     expect(steep.groups[0]!.position).toMatchObject({ kind: "alibi", maxBias: 16 });

@@ -184,6 +184,27 @@ describe("inspectModel", () => {
     expect(t5!.buckets!.values).toHaveLength(129);
   });
 
+  test("slopes carry the scale of a model that adds its bias before the softmax scale", () => {
+    const alibi = (slopeScale?: number) =>
+      inspectModel(
+        describedModel(base, {
+          groups: [
+            {
+              ...ropeGroup(base),
+              position: {
+                site: "attention-bias",
+                kind: "alibi",
+                numHeads: 8,
+                maxBias: 8,
+                ...(slopeScale === undefined ? {} : { slopeScale }),
+              },
+            },
+          ],
+        }),
+      ).groups[0]!.slopes!;
+    expect(alibi(1 / 8)).toEqual(alibi().map((slope) => slope / 8));
+  });
+
   test("a target past a learned table is an error finding that names both numbers", () => {
     const model = describedModel(base, {
       trainedLength: 1024,

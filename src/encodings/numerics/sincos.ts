@@ -6,7 +6,7 @@
 import { show } from "../errors.ts";
 
 const TWO_OVER_PI = 0.6366197723675814;
-// π/2 = A + B + C: A and B have 30 bits each, so that k·A and k·B are exact for |k| < 2^23.
+// π/2 = A + B + C: A and B have at most 30 bits each, so that k·A and k·B are exact for |k| < 2^23.
 const A = 1.570796325802803;
 const B = 9.920935791635221e-10;
 const C = 5.170182981794105e-19;

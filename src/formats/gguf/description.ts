@@ -4,6 +4,7 @@
 
 import type { LogitTemperature } from "../../encodings/logit-temperature.ts";
 import { FormatError } from "../bytes/format-error.ts";
+import { expectComputable } from "../computable.ts";
 import type { ModelDescription, PositionGroup, PositionSettings } from "../model-description.ts";
 import { didYouMean } from "../nearest.ts";
 import { type GgufArchitecture, ggufArchitectures, type SlidingRules } from "./architectures.ts";
@@ -37,6 +38,7 @@ export function describeGguf(header: GgufHeader): ModelDescription {
   const heads = headsOf(keys, numLayers, hiddenSize, findings);
   const common = { keys, facts, findings, numLayers, contextLength, hiddenSize, ...heads };
   const built = groupsOf(common);
+  expectComputable(keys.header.file, built.groups, contextLength);
   return {
     name: nameOf(keys),
     format: "gguf",

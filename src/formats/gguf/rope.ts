@@ -101,13 +101,10 @@ export function ropeOfLayers(context: RopeContext, kind: LayerKind): RopeOfLayer
   warnAboutOtherKeys(context, result.rope);
   try {
     // Proves lists, widths and ranges at once: whatever this accepts can be computed.
-    const { inverseFrequencies } = computeRopeFrequencies(
+    computeRopeFrequencies(
       { headDim: context.headDim, maxPositionEmbeddings: context.contextLength, rope: result.rope },
       1,
     );
-    if (!inverseFrequencies.every(Number.isFinite)) {
-      throw new RangeError(`expected finite frequencies, got an infinite one: is theta ${ropeTheta} meant?`);
-    }
   } catch (error) {
     if (error instanceof RangeError) throw new FormatError(keys.header.file, `rotary settings: ${error.message}`);
     throw error;

@@ -6,6 +6,7 @@ import type { LogitTemperature } from "../../encodings/logit-temperature.ts";
 import type { RopeConfig } from "../../encodings/rope/scaling/parameters.ts";
 import { yarnMagnitude } from "../../encodings/rope/scaling/scaling.ts";
 import { FormatError } from "../bytes/format-error.ts";
+import { expectComputable } from "../computable.ts";
 import type { Finding } from "../finding.ts";
 import type { ModelDescription, PositionGroup, PositionSettings } from "../model-description.ts";
 import { nearest } from "../nearest.ts";
@@ -114,6 +115,7 @@ export function describeHuggingFace(config: unknown, options: DescribeOptions = 
 
   const shape = readShape(text, family);
   const groups = readGroups(text.source, family, shape);
+  expectComputable("config.json", groups.list, shape.maxPositionEmbeddings);
   const named = options.name ?? (typeof config._name_or_path === "string" ? config._name_or_path : "");
   return {
     name: named === "" ? modelType : named,
@@ -637,13 +639,14 @@ function alibiGroups(source: Source, family: AlibiFamily, shape: Shape): Positio
       where: join(source.path, "alibi"),
       got: true,
       expected: `slopes divided by √${shape.headDim}`,
-      why: `Falcon adds the bias before the scores are scaled, so each slope acts as slope / √${shape.headDim}; its code also rounds the bias to bfloat16. The slopes given here are those before the scale.`,
+      why: `Falcon adds the bias before the scores are scaled, so each slope acts as slope / √${shape.headDim}, and is given so here; its code also rounds the bias to bfloat16.`,
       fix: "",
     });
   }
   const position: PositionSettings = {
     site: "attention-bias",
     kind: "alibi",
+    ...(family.scaledWithScores ? { slopeScale: 1 / Math.sqrt(shape.headDim) } : {}),
     numHeads: shape.numHeads,
     maxBias: written,
   };

@@ -547,14 +547,24 @@ function checkPlausibility(
     }
   }
   if (rope.ropeType === "llama3") {
-    if (rope.highFreqFactor <= rope.lowFreqFactor) {
+    if (rope.highFreqFactor < rope.lowFreqFactor) {
       warn(
         "llama3-bands",
         "highFreqFactor",
         `more than low_freq_factor ${rope.lowFreqFactor}`,
-        "No pair lies between the two bands, so the blend does nothing or runs backwards.",
+        "The two bands are the wrong way round, so the blend runs backwards.",
         "write 1 and 4, as Llama 3.1 does",
       );
+    } else if (rope.highFreqFactor === rope.lowFreqFactor) {
+      findings.push({
+        code: "llama3-step",
+        severity: "note",
+        where: pathOf("highFreqFactor"),
+        got: rope.highFreqFactor,
+        expected: `a step at ${rope.originalMaxPositionEmbeddings / rope.lowFreqFactor} tokens a turn, without a blend`,
+        why: "low_freq_factor is the same, so no pair lies between the two bands. Llama 4 Scout ships so.",
+        fix: "",
+      });
     }
     if (
       max !== null &&

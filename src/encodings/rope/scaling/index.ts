@@ -122,7 +122,15 @@ export function checkRopeParameters(rope: RopeParameters): void {
 export function computeRopeFrequencies(config: RopeConfig, sequenceLength: number): RopeFrequencies {
   checkRopeParameters(config.rope);
   expectPositive("rope", "maxPositionEmbeddings", config.maxPositionEmbeddings);
-  return computeAs(config.rope.ropeType, config, sequenceLength);
+  const frequencies = computeAs(config.rope.ropeType, config, sequenceLength);
+  // Extreme but well-typed settings (a base of 1 under yarn, a factor of 1e308) leave the numbers: an error, not a NaN.
+  if (!Number.isFinite(frequencies.attentionFactor) || !frequencies.inverseFrequencies.every(Number.isFinite)) {
+    throw new RangeError(
+      `${config.rope.ropeType}: expected settings that give finite frequencies, got ${show(config.rope)} ` +
+        `at ${sequenceLength} tokens`,
+    );
+  }
+  return frequencies;
 }
 
 function computeAs<T extends RopeType>(ropeType: T, config: RopeConfig, sequenceLength: number): RopeFrequencies {

@@ -2,6 +2,7 @@
 // index.ts holds them as one total table, so that a new RopeType does not compile without its scaling.
 
 import { expectInteger, expectPositive, show } from "../../errors.ts";
+import { naturalLogarithm } from "../../numerics/power.ts";
 import type { ParametersOf, RopeConfig, RopeFrequencies, RopeType } from "./parameters.ts";
 
 /** What one key of rope_parameters may hold. */
@@ -80,5 +81,5 @@ export function expectSequenceLength(ropeType: RopeType, sequenceLength: number)
  */
 export function yarnMagnitude(factor: number, mscale = 1): number {
   expectPositive("yarn", "factor", factor);
-  return factor <= 1 ? 1 : 0.1 * mscale * Math.log(factor) + 1;
+  return factor <= 1 ? 1 : 0.1 * mscale * naturalLogarithm(factor) + 1;
 }

@@ -39,9 +39,13 @@ export function yarnRange(ramp: YarnRamp, rotaryDim: number): { low: number; hig
   // 0 and null mean the default, as in every engine.
   const fast = ramp.betaFast || 32;
   const slow = ramp.betaSlow || 1;
-  const indexOf = (turns: number) =>
-    (rotaryDim * naturalLogarithm(ramp.originalMaxPositionEmbeddings / (turns * 2 * Math.PI))) /
-    (2 * naturalLogarithm(ramp.ropeTheta));
+  const indexOf = (turns: number) => {
+    const ratio = ramp.originalMaxPositionEmbeddings / (turns * 2 * Math.PI);
+    // Betas beyond float64's range are just the ends of the ramp.
+    if (ratio === 0) return -Infinity;
+    if (ratio === Infinity) return Infinity;
+    return (rotaryDim * naturalLogarithm(ratio)) / (2 * naturalLogarithm(ramp.ropeTheta));
+  };
   let low = indexOf(fast);
   let high = indexOf(slow);
   if (ramp.truncate ?? true) {

@@ -1,0 +1,69 @@
+// Cutting text by a regular expression. Engines keep a stack while they match, and a run of millions of letters without
+// a break overflows it (V8: about three million CJK characters); then the text is taken in windows, and only a word
+// that fills a whole window is cut where no tokenizer would.
+
+const windowUnits = 2 ** 20;
+/** How far beyond a match its decision can look: contractions, a lookahead of one character. */
+const lookahead = 16;
+/** Longest match that may begin in what a window left over. */
+const overlap = 256;
+
+/** Calls onPiece for what matches and for what lies between matches, in order; empty pieces are left out. */
+export function splitByPattern(
+  text: string,
+  pattern: RegExp,
+  onPiece: (piece: string, matched: boolean) => void,
+  window: number = windowUnits,
+): void {
+  let done = 0;
+  let search = 0;
+  const emit = (index: number, end: number): void => {
+    if (index > done) onPiece(text.slice(done, index), false);
+    if (end > index) onPiece(index === 0 && end === text.length ? text : text.slice(index, end), true);
+    done = end;
+    // An empty match cuts without taking anything.
+    search = end > index ? end : end + ((text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1);
+  };
+  let whole = true;
+  while (search < text.length) {
+    if (whole) {
+      pattern.lastIndex = search;
+      const match = execute(pattern, text);
+      if (match === undefined) whole = false;
+      else if (match === null) break;
+      else emit(match.index, match.index + match[0].length);
+      continue;
+    }
+    const start = search;
+    const part = text.slice(start, start + window);
+    const last = start + part.length >= text.length;
+    let moved = false;
+    pattern.lastIndex = 0;
+    for (;;) {
+      const match = pattern.exec(part);
+      if (match === null) break;
+      const end = match.index + match[0].length;
+      // Undecided at the window's edge, unless the word is longer than a window.
+      if (!last && end > part.length - lookahead && match.index > 0) {
+        search = start + match.index;
+        moved = true;
+        break;
+      }
+      emit(start + match.index, start + end);
+      pattern.lastIndex = search - start;
+      moved = true;
+    }
+    if (last && pattern.lastIndex === 0) break;
+    if (!moved || search === start) search = Math.max(start + 1, start + part.length - overlap);
+  }
+  if (done < text.length) onPiece(done === 0 ? text : text.slice(done), false);
+}
+
+/** The next match; undefined when the engine's stack is exhausted. */
+function execute(pattern: RegExp, text: string): RegExpExecArray | null | undefined {
+  try {
+    return pattern.exec(text);
+  } catch {
+    return undefined;
+  }
+}
