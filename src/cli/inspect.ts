@@ -1,8 +1,10 @@
 // longhand inspect: what a checkpoint's clock looks like, and what happens to it at a target length.
 
 import type { Command } from "commander";
+import { enginesText } from "../advice/chart/engines-text.ts";
 import { inspectionSvg } from "../advice/chart/svg.ts";
 import { inspectionText } from "../advice/chart/text.ts";
+import { compareEngines } from "../advice/engines.ts";
 import { inspectModel } from "../advice/inspect.ts";
 import { parseStrategy } from "../advice/strategy.ts";
 import { openModel } from "../formats/open-model.ts";
@@ -14,6 +16,7 @@ interface Options {
   readonly target?: { multiple: number } | { tokens: number };
   readonly trainedLength?: number;
   readonly scaling?: string;
+  readonly engines?: boolean;
   readonly json?: boolean;
   readonly svg?: string;
 }
@@ -25,6 +28,7 @@ Examples:
   longhand inspect ./Llama-3.1-8B
   longhand inspect config.json --target 4x --scaling yarn:4
   longhand inspect model.gguf --target 128k --json
+  longhand inspect config.json --engines
   longhand inspect config.json --scaling '{"rope_type":"linear","factor":8}' --svg hands.svg
 
 --scaling takes a Hugging Face rope_parameters object, or one of
@@ -41,6 +45,7 @@ export function addInspect(program: Command): void {
     .option("--target <tokens>", "length to ask about: 131072, 128k, or 4x the trained length", tokenCountOrMultiple)
     .option("--trained-length <tokens>", "length at which the frequencies were trained", tokenCount)
     .option("--scaling <form>", "a scaling in place of the file's: JSON or a short form (below)")
+    .option("--engines", "also show what each engine computes from these settings, and where they differ")
     .option("--json", "print one JSON document")
     .option("--svg <file>", "also draw the chart into an SVG file")
     .addHelpText("after", help)
@@ -60,9 +65,13 @@ export function addInspect(program: Command): void {
         const { writeFile } = await import("node:fs/promises");
         await writeFile(options.svg, inspectionSvg(inspection));
       }
-      process.stdout.write(
-        options.json ? `${JSON.stringify(inspection)}\n` : inspectionText(inspection, palette, terminalWidth()),
-      );
+      const engines = options.engines ? compareEngines(inspection, model) : undefined;
+      if (options.json) {
+        process.stdout.write(`${JSON.stringify(engines === undefined ? inspection : { ...inspection, engines })}\n`);
+        return;
+      }
+      process.stdout.write(inspectionText(inspection, palette, terminalWidth()));
+      if (engines !== undefined) process.stdout.write(`\n${enginesText(engines, palette, terminalWidth())}`);
     });
 }
 

@@ -292,7 +292,8 @@ function visibleLength(text: string): number {
   return [...text.replace(/\u001b\[[0-9;]*m/g, "")].length;
 }
 
-function wrap(text: string, width: number): string[] {
+/** Words in lines of at most `width` columns; a longer word stands alone. */
+export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {
