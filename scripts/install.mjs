@@ -27,5 +27,8 @@ export function ensureInstalled() {
   const lock = join(root, "package-lock.json");
   const marker = join(root, "node_modules", ".package-lock.json");
   if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(lock).mtimeMs) return;
-  run("npm", ["ci", "--no-audit", "--no-fund"], { env: { ...process.env, ONNXRUNTIME_NODE_INSTALL_CUDA: "skip" } });
+  // No package here needs its install script; onnxruntime-node's would look for CUDA on the network.
+  run("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], {
+    env: { ...process.env, ONNXRUNTIME_NODE_INSTALL_CUDA: "skip" },
+  });
 }
