@@ -11,6 +11,8 @@ export interface ByteSource {
   /** Exactly `length` bytes from `offset`. Throws RangeError outside 0 .. size (a caller's mistake, never the file's),
    *  and FormatError when the file turns out shorter than it was. */
   read(offset: number, length: number): Promise<Uint8Array>;
+  /** `read` into bytes of the caller's, so that a long read in pieces needs one buffer; absent where `read` is a view. */
+  readInto?(offset: number, target: Uint8Array): Promise<void>;
   close(): Promise<void>;
 }
 

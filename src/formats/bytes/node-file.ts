@@ -4,6 +4,9 @@
 import { type ByteSource, expectRange } from "./byte-source.ts";
 import { FormatError } from "./format-error.ts";
 
+/** Of one call to the system, which takes less than 2 GiB. */
+const maxReadBytes = 2 ** 30;
+
 /**
  * Opens a regular file for positioned reads; the whole file is never read.
  *
@@ -23,22 +26,28 @@ export async function openFile(path: string): Promise<ByteSource> {
     throw new FormatError(path, `expected a regular file, got ${info.isDirectory() ? "a folder" : "a special file"}`);
   }
   const { size } = info;
+  const readInto = async (offset: number, target: Uint8Array): Promise<void> => {
+    const { length } = target;
+    expectRange({ name, size }, offset, length);
+    let done = 0;
+    while (done < length) {
+      const { bytesRead } = await handle.read(target, done, Math.min(length - done, maxReadBytes), offset + done);
+      if (bytesRead === 0) {
+        throw new FormatError(name, `expected ${length} bytes, got ${done}: the file was cut short`, offset);
+      }
+      done += bytesRead;
+    }
+  };
   return {
     name,
     size,
     async read(offset, length) {
       expectRange({ name, size }, offset, length);
       const bytes = new Uint8Array(length);
-      let done = 0;
-      while (done < length) {
-        const { bytesRead } = await handle.read(bytes, done, length - done, offset + done);
-        if (bytesRead === 0) {
-          throw new FormatError(name, `expected ${length} bytes, got ${done}: the file was cut short`, offset);
-        }
-        done += bytesRead;
-      }
+      await readInto(offset, bytes);
       return bytes;
     },
+    readInto,
     async close() {
       await handle.close();
     },
