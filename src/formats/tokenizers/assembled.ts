@@ -41,8 +41,8 @@ export interface TokenizerParts {
   readonly isSpecial: (id: number) => boolean;
   readonly tokenBytes: (id: number) => Uint8Array;
   readonly leadingSpace: LeadingSpace;
-  /** The encoder begins anew behind a special token (a dummy space, say), so the decoder does too. */
-  readonly restartsAfterSpecial: boolean;
+  /** The encoder begins anew behind this token (with a dummy space, say), so the decoder does too. */
+  readonly restartsAfter: (id: number) => boolean;
   readonly invalidBytes: InvalidBytes;
 }
 
@@ -160,11 +160,11 @@ class TokenWriter {
 
   bytesOf(id: number): Uint8Array {
     this.#tokenizer.expectId("decode", id);
-    const { isSpecial, leadingSpace, restartsAfterSpecial } = this.#parts;
-    if (isSpecial(id)) {
-      if (restartsAfterSpecial) this.#atStart = true;
-      else if (!this.#skipSpecial) this.#atStart = false;
-      return this.#skipSpecial ? none : this.#tokenizer.bytes(id);
+    const { isSpecial, leadingSpace, restartsAfter } = this.#parts;
+    const skipped = this.#skipSpecial && isSpecial(id);
+    if (skipped || restartsAfter(id)) {
+      this.#atStart ||= restartsAfter(id);
+      return skipped ? none : this.#tokenizer.bytes(id);
     }
     const bytes = this.#tokenizer.bytes(id);
     if (!this.#atStart) return bytes;

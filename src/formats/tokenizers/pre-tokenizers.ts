@@ -3,6 +3,8 @@
 // the models' own tokenizer.json, which llama.cpp in part approximates because std::regex knows no Unicode classes.
 // White space is Unicode's White_Space: JavaScript's \s has U+FEFF more and U+0085 less.
 
+import { splitByPattern } from "./split.ts";
+
 /** Cuts a piece into smaller ones; both what matches and what lies between stays. */
 export type PreTokenizerStep = RegExp | ((piece: string) => readonly string[]);
 
@@ -274,4 +276,3 @@ export function splitWords(text: string, steps: readonly PreTokenizerStep[], onW
   if (step instanceof RegExp) splitByPattern(text, step, next);
   else for (const piece of step(text)) next(piece);
 }
-

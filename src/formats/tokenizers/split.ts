@@ -8,7 +8,12 @@ const lookahead = 16;
 /** Longest match that may begin in what a window left over. */
 const overlap = 256;
 
-/** Calls onPiece for what matches and for what lies between matches, in order; empty pieces are left out. */
+/**
+ * Calls onPiece for what matches and for what lies between matches, in order; empty pieces are left out.
+ *
+ * @param pattern with the flags g and u
+ * @param window units taken at once when the whole text is too much; at least 512
+ */
 export function splitByPattern(
   text: string,
   pattern: RegExp,
@@ -24,39 +29,48 @@ export function splitByPattern(
     // An empty match cuts without taking anything.
     search = end > index ? end : end + ((text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1);
   };
-  let whole = true;
   while (search < text.length) {
-    if (whole) {
-      pattern.lastIndex = search;
-      const match = execute(pattern, text);
-      if (match === undefined) whole = false;
-      else if (match === null) break;
-      else emit(match.index, match.index + match[0].length);
-      continue;
+    pattern.lastIndex = search;
+    const match = execute(pattern, text);
+    if (match === undefined) {
+      splitWindows();
+      break;
     }
-    const start = search;
-    const part = text.slice(start, start + window);
-    const last = start + part.length >= text.length;
-    let moved = false;
-    pattern.lastIndex = 0;
-    for (;;) {
-      const match = pattern.exec(part);
-      if (match === null) break;
-      const end = match.index + match[0].length;
-      // Undecided at the window's edge, unless the word is longer than a window.
-      if (!last && end > part.length - lookahead && match.index > 0) {
-        search = start + match.index;
-        moved = true;
-        break;
-      }
-      emit(start + match.index, start + end);
-      pattern.lastIndex = search - start;
-      moved = true;
-    }
-    if (last && pattern.lastIndex === 0) break;
-    if (!moved || search === start) search = Math.max(start + 1, start + part.length - overlap);
+    if (match === null) break;
+    emit(match.index, match.index + match[0].length);
   }
   if (done < text.length) onPiece(done === 0 ? text : text.slice(done), false);
+
+  function splitWindows(): void {
+    while (search < text.length) {
+      const start = search;
+      let length = Math.min(window, text.length - start);
+      const last = start + length === text.length;
+      if (!last && isHighSurrogate(text.charCodeAt(start + length - 1))) length--;
+      const part = text.slice(start, start + length);
+      let restart = -1;
+      pattern.lastIndex = 0;
+      for (;;) {
+        const match = pattern.exec(part);
+        if (match === null) break;
+        const end = match.index + match[0].length;
+        // Undecided at the window's edge, unless the word is as long as the window.
+        if (!last && match.index > 0 && end > length - lookahead) {
+          restart = start + match.index;
+          break;
+        }
+        emit(start + match.index, start + end);
+        pattern.lastIndex = search - start;
+      }
+      if (restart !== -1) search = restart;
+      else if (last) return;
+      else search = Math.max(search, start + length - overlap);
+    }
+  }
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
 }
 
 /** The next match; undefined when the engine's stack is exhausted. */

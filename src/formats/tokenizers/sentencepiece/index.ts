@@ -3,6 +3,7 @@
 
 import { type AddedToken, AddedTokens, addedToken } from "../added-tokens.ts";
 import { assembleTokenizer } from "../assembled.ts";
+import { endTokensOf } from "../end-tokens.ts";
 import { ScoreBpeEncoder } from "../score-bpe.ts";
 import type { Tokenizer } from "../tokenizer.ts";
 import { UnigramEncoder } from "../unigram.ts";
@@ -96,7 +97,7 @@ export function sentencePieceTokenizer(bytes: Uint8Array, options: SentencePiece
     eosToken,
     unknownToken,
     padToken: control(model.names.pad),
-    endTokens: eosToken === null ? [] : [eosToken],
+    endTokens: endTokensOf(vocabulary, [eosToken]),
     prefix: addBos ? [bosToken] : [],
     suffix: addEos ? [eosToken] : [],
     addedTokens: new AddedTokens(special),
@@ -116,7 +117,7 @@ export function sentencePieceTokenizer(bytes: Uint8Array, options: SentencePiece
         : model.addDummyPrefix
           ? "one"
           : "keep",
-    restartsAfterSpecial: true,
+    restartsAfter: (id) => classes[id] === "control",
     invalidBytes: "one-a-byte",
   });
 }
