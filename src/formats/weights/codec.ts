@@ -7,7 +7,6 @@ export interface Codec {
   /** Elements and bytes of a unit. */
   readonly unitElements: number;
   readonly unitBytes: number;
-  /** Writes `units` units, the first at byte `at`, to `out` from `outAt` on. */
   readonly decode: Decode;
   /** NaN or infinity anywhere shows in every so-manieth element: 1 for plain numbers; for blocks the run that shares its
    *  scales, as a scale that is not finite spoils all of them. */
@@ -17,28 +16,22 @@ export interface Codec {
   readonly repack?: Repack;
 }
 
-export type Decode = (bytes: Uint8Array, at: number, units: number, out: Float32Array, outAt: number) => void;
+/** Reads `units` units from the start of `bytes` and writes their elements to the start of `out`. */
+export type Decode = (bytes: Uint8Array, units: number, out: Float32Array) => void;
 
 /** A block type in MatMulNBits' layout. Zero points are the implicit 2^(bits − 1). */
 export interface Repack {
   readonly bits: 4 | 8;
   /** Elements that share a scale. */
   readonly blockSize: number;
-  /** Whether it needs blockMinimum. */
+  /** Whether it needs blockMinimum; without, `run` does not touch `minimum`. */
   readonly minimum: boolean;
-  /**
-   * Repacks `units` units, the first at byte `at`, as blocks number `block` and on; `minimum` is empty where none is
-   * needed.
-   */
-  readonly run: RepackRun;
+  /** Reads `units` units from the start of `bytes` and writes their blocks to the start of the others. */
+  readonly run: (
+    bytes: Uint8Array,
+    units: number,
+    blocks: Uint8Array,
+    scales: Float32Array,
+    minimum: Float32Array,
+  ) => void;
 }
-
-export type RepackRun = (
-  bytes: Uint8Array,
-  at: number,
-  units: number,
-  blocks: Uint8Array,
-  scales: Float32Array,
-  minimum: Float32Array,
-  block: number,
-) => void;

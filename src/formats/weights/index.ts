@@ -8,7 +8,7 @@ export { llama2cWeights } from "./llama2c.ts";
 export { dequantizeRows } from "./matrix.ts";
 export { openWeights } from "./open.ts";
 export { safetensorsWeights } from "./safetensors.ts";
-export type { QuantizedMatrix, WeightInfo, Weights, WeightsOptions } from "./weights.ts";
+export type { QuantizedLayout, QuantizedMatrix, WeightInfo, Weights, WeightsOptions } from "./weights.ts";
 
 /** The tensor types of GGUF whose data are read. */
 export const readableGgmlTypes: readonly string[] = [...ggmlCodecs.keys()];

@@ -7,7 +7,14 @@ import { didYouMean } from "../nearest.ts";
 import type { Codec } from "./codec.ts";
 import type { StoredFile } from "./files.ts";
 import { findNotFinite, readBytes, readUnits } from "./read.ts";
-import { missingWeight, type QuantizedMatrix, type WeightInfo, type Weights, type WeightsOptions } from "./weights.ts";
+import {
+  missingWeight,
+  type QuantizedLayout,
+  type QuantizedMatrix,
+  type WeightInfo,
+  type Weights,
+  type WeightsOptions,
+} from "./weights.ts";
 
 export interface StoredTensor {
   readonly name: string;
@@ -89,6 +96,14 @@ export class WeightStore implements Weights {
     });
   }
 
+  quantizedLayout(name: string): QuantizedLayout | null {
+    const tensor = this.#tensor(name);
+    const format = tensor.groupSize === undefined ? this.#codec(tensor).repack : groupFormat(tensor, tensor.groupSize);
+    if (format === undefined || format === null) return null;
+    const { bits, blockSize, minimum } = format;
+    return { bits, blockSize, hasZeroPoints: false, hasMinimum: minimum };
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.allSettled(this.#underWay);
@@ -158,7 +173,7 @@ export class WeightStore implements Weights {
     }
     await readUnits(source, tensor.offset, tensor.byteLength, unitBytes, (bytes, units, first) => {
       const from = first * unitElements;
-      decode(bytes, 0, units, out, from);
+      decode(bytes, units, out.subarray(from, from + units * unitElements));
       if (this.#checkFinite) expectFinite(tensor, out, from, from + units * unitElements, finiteStride);
     });
   }
@@ -218,24 +233,34 @@ async function repackBlocks(tensor: StoredTensor, source: ByteSource, codec: Cod
   const blocksAUnit = unitElements / repack.blockSize;
   const minimum = matrix.blockMinimum ?? nothing;
   await readUnits(source, tensor.offset, tensor.byteLength, unitBytes, (bytes, units, first) => {
-    repack.run(bytes, 0, units, matrix.blocks, matrix.scales, minimum, first * blocksAUnit);
+    const block = first * blocksAUnit;
+    const byte = (block * repack.blockSize * repack.bits) / 8;
+    repack.run(bytes, units, matrix.blocks.subarray(byte), matrix.scales.subarray(block), minimum.subarray(block));
   });
   return matrix;
 }
 
-/** llama2.c's groups run over the whole matrix; they are blocks of rows when a row is whole groups. */
+/** The blocks that llama2.c's groups are: they run over the whole matrix, so that a row must be whole groups. A group
+ *  that is no power of two becomes several blocks of one scale. */
+function groupFormat(
+  tensor: StoredTensor,
+  groupSize: number,
+): { readonly bits: 8; readonly blockSize: number; readonly minimum: false } | null {
+  const blockSize = 2 ** Math.floor(Math.log2(groupSize & -groupSize));
+  const columns = tensor.shape.at(-1) ?? 1;
+  return blockSize < 16 || columns % groupSize !== 0 ? null : { bits: 8, blockSize, minimum: false };
+}
+
 async function repackGroups(
   tensor: StoredTensor,
   source: ByteSource,
   groupSize: number,
 ): Promise<QuantizedMatrix | null> {
-  const blockSize = 2 ** Math.floor(Math.log2(groupSize & -groupSize));
-  const columns = tensor.shape.at(-1) ?? 1;
-  if (blockSize < 16 || columns % groupSize !== 0) return null;
-  // A group that is no power of two becomes several blocks of one scale.
-  const matrix = emptyMatrix(tensor, { bits: 8, blockSize, minimum: false });
+  const format = groupFormat(tensor, groupSize);
+  if (format === null) return null;
+  const matrix = emptyMatrix(tensor, format);
   const scales = await readScales(tensor, source, groupSize);
-  const repeat = groupSize / blockSize;
+  const repeat = groupSize / format.blockSize;
   for (let i = 0; i < matrix.scales.length; i++) matrix.scales[i] = scales[Math.floor(i / repeat)]!;
   await readUnits(source, tensor.offset, elementsOf(tensor.shape), 1, (bytes, units, first) => {
     for (let i = 0; i < units; i++) matrix.blocks[first + i] = bytes[i]! ^ 0x80;

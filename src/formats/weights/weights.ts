@@ -46,6 +46,14 @@ export interface QuantizedMatrix {
   readonly exact: boolean;
 }
 
+/** The form of a QuantizedMatrix. */
+export interface QuantizedLayout {
+  readonly bits: 4 | 8;
+  readonly blockSize: number;
+  readonly hasZeroPoints: boolean;
+  readonly hasMinimum: boolean;
+}
+
 /** A checkpoint's tensors by name. Reads may overlap; after `close` they fail. */
 export interface Weights {
   readonly format: "safetensors" | "gguf" | "llama2.c";
@@ -65,6 +73,8 @@ export interface Weights {
   readRaw(name: string): Promise<Uint8Array>;
   /** The blocks repacked for MatMulNBits; null for a tensor that is not quantised in blocks (a float dtype). */
   readQuantized(name: string): Promise<QuantizedMatrix | null>;
+  /** What readQuantized will give, without reading: a graph is built before its weights are there. */
+  quantizedLayout(name: string): QuantizedLayout | null;
   /** Waits for reads under way and closes the files. Twice is once. */
   close(): Promise<void>;
 }

@@ -30,10 +30,10 @@ const iq4_nl: Codec = {
   unitBytes: 18,
   finiteStride: 32,
   // Q4_0's layout: d · values[q].
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let o = outAt;
-    for (let p = at; p < at + 18 * units; p += 18) {
+    let o = 0;
+    for (let p = 0; p < 18 * units; p += 18) {
       const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
       for (let j = 0; j < 16; j++) {
         const byte = bytes[p + 2 + j]!;
@@ -47,12 +47,12 @@ const iq4_nl: Codec = {
     bits: 8,
     blockSize: 32,
     minimum: false,
-    run(bytes, at, units, blocks, scales, _minimum, block) {
+    run(bytes, units, blocks, scales) {
       const half = float16Table();
       for (let u = 0; u < units; u++) {
-        const p = at + 18 * u;
-        const to = 32 * (block + u);
-        scales[block + u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
+        const p = 18 * u;
+        const to = 32 * u;
+        scales[u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
         for (let j = 0; j < 16; j++) {
           const byte = bytes[p + 2 + j]!;
           blocks[to + j] = unevenBytes[byte & 15]!;
@@ -76,10 +76,10 @@ const iq4_xs: Codec = {
   unitBytes: 136,
   finiteStride: 32,
   // d f16, upper scale bits u16, lower nibbles [4], codes [128]: 8 runs of 32 as IQ4_NL's.
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let o = outAt;
-    for (let p = at; p < at + 136 * units; p += 136) {
+    let o = 0;
+    for (let p = 0; p < 136 * units; p += 136) {
       const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
       for (let r = 0; r < 8; r++) {
         const dl = iq4XsScale(bytes, p, d, r);
@@ -97,15 +97,15 @@ const iq4_xs: Codec = {
     bits: 8,
     blockSize: 32,
     minimum: false,
-    run(bytes, at, units, blocks, scales, _minimum, block) {
+    run(bytes, units, blocks, scales) {
       const half = float16Table();
       for (let u = 0; u < units; u++) {
-        const p = at + 136 * u;
+        const p = 136 * u;
         const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
         for (let r = 0; r < 8; r++) {
           const from = p + 8 + 16 * r;
-          const to = 32 * (block + 8 * u + r);
-          scales[block + 8 * u + r] = iq4XsScale(bytes, p, d, r);
+          const to = 32 * (8 * u + r);
+          scales[8 * u + r] = iq4XsScale(bytes, p, d, r);
           for (let j = 0; j < 16; j++) {
             const byte = bytes[from + j]!;
             blocks[to + j] = unevenBytes[byte & 15]!;
@@ -124,9 +124,9 @@ const mxfp4: Codec = {
   // A scale of 2^126 is finite and times 4 is not.
   finiteStride: 1,
   // exponent E8M0, codes [16] in Q4_0's order.
-  decode(bytes, at, units, out, outAt) {
-    let o = outAt;
-    for (let p = at; p < at + 17 * units; p += 17) {
+  decode(bytes, units, out) {
+    let o = 0;
+    for (let p = 0; p < 17 * units; p += 17) {
       const d = halfE8m0[bytes[p]!]!;
       for (let j = 0; j < 16; j++) {
         const byte = bytes[p + 1 + j]!;
@@ -140,11 +140,11 @@ const mxfp4: Codec = {
     bits: 8,
     blockSize: 32,
     minimum: false,
-    run(bytes, at, units, blocks, scales, _minimum, block) {
+    run(bytes, units, blocks, scales) {
       for (let u = 0; u < units; u++) {
-        const p = at + 17 * u;
-        const to = 32 * (block + u);
-        scales[block + u] = halfE8m0[bytes[p]!]!;
+        const p = 17 * u;
+        const to = 32 * u;
+        scales[u] = halfE8m0[bytes[p]!]!;
         for (let j = 0; j < 16; j++) {
           const byte = bytes[p + 1 + j]!;
           blocks[to + j] = e2m1Bytes[byte & 15]!;
@@ -162,9 +162,9 @@ const nvfp4: Codec = {
   finiteStride: 16,
   // scales UE4M3 [4], codes [32]: run r of 16 has 8 bytes, low nibbles 0..7, high 8..15. A scale of the whole tensor, where
   // a model has one, is a tensor of its own (".scale") and not multiplied in here.
-  decode(bytes, at, units, out, outAt) {
-    let o = outAt;
-    for (let p = at; p < at + 36 * units; p += 36) {
+  decode(bytes, units, out) {
+    let o = 0;
+    for (let p = 0; p < 36 * units; p += 36) {
       for (let r = 0; r < 4; r++) {
         const d = halfUe4m3[bytes[p + r]!]!;
         const from = p + 4 + 8 * r;
@@ -181,13 +181,13 @@ const nvfp4: Codec = {
     bits: 8,
     blockSize: 16,
     minimum: false,
-    run(bytes, at, units, blocks, scales, _minimum, block) {
+    run(bytes, units, blocks, scales) {
       for (let u = 0; u < units; u++) {
-        const p = at + 36 * u;
+        const p = 36 * u;
         for (let r = 0; r < 4; r++) {
           const from = p + 4 + 8 * r;
-          const to = 16 * (block + 4 * u + r);
-          scales[block + 4 * u + r] = halfUe4m3[bytes[p + r]!]!;
+          const to = 16 * (4 * u + r);
+          scales[4 * u + r] = halfUe4m3[bytes[p + r]!]!;
           for (let j = 0; j < 8; j++) {
             const byte = bytes[from + j]!;
             blocks[to + j] = e2m1Bytes[byte & 15]!;

@@ -21,10 +21,10 @@ const q4_0: Codec = {
   unitBytes: 18,
   finiteStride: 32,
   // d f16, nibbles [16]: d · (q − 8).
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let p = at;
-    let o = outAt;
+    let p = 0;
+    let o = 0;
     for (let u = 0; u < units; u++) {
       const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
       p += 2;
@@ -41,12 +41,12 @@ const q4_0: Codec = {
     bits: 4,
     blockSize: 32,
     minimum: false,
-    run(bytes, at, units, blocks, scales, _minimum, block) {
+    run(bytes, units, blocks, scales) {
       const half = float16Table();
       for (let u = 0; u < units; u++) {
-        const p = at + 18 * u;
-        scales[block + u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
-        reorderNibbles(bytes, p + 2, blocks, 16 * (block + u));
+        const p = 18 * u;
+        scales[u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
+        reorderNibbles(bytes, p + 2, blocks, 16 * u);
       }
     },
   },
@@ -58,10 +58,10 @@ const q4_1: Codec = {
   unitBytes: 20,
   finiteStride: 32,
   // d f16, m f16, nibbles [16]: d · q + m.
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let p = at;
-    let o = outAt;
+    let p = 0;
+    let o = 0;
     for (let u = 0; u < units; u++) {
       const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
       const m = half[bytes[p + 2]! | (bytes[p + 3]! << 8)]!;
@@ -80,14 +80,14 @@ const q4_1: Codec = {
     blockSize: 32,
     minimum: true,
     // d · q + m = d · (q − 8) + (m + 8d): the one number that float32 may have to round.
-    run(bytes, at, units, blocks, scales, minimum, block) {
+    run(bytes, units, blocks, scales, minimum) {
       const half = float16Table();
       for (let u = 0; u < units; u++) {
-        const p = at + 20 * u;
+        const p = 20 * u;
         const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
-        scales[block + u] = d;
-        minimum[block + u] = half[bytes[p + 2]! | (bytes[p + 3]! << 8)]! + 8 * d;
-        reorderNibbles(bytes, p + 4, blocks, 16 * (block + u));
+        scales[u] = d;
+        minimum[u] = half[bytes[p + 2]! | (bytes[p + 3]! << 8)]! + 8 * d;
+        reorderNibbles(bytes, p + 4, blocks, 16 * u);
       }
     },
   },
@@ -104,10 +104,10 @@ const q5_0: Codec = {
   unitBytes: 22,
   finiteStride: 32,
   // d f16, fifth bits u32, nibbles [16]: d · (q − 16).
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let p = at;
-    let o = outAt;
+    let p = 0;
+    let o = 0;
     for (let u = 0; u < units; u++) {
       const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
       const high = fifthBits(bytes, p + 2);
@@ -125,12 +125,12 @@ const q5_0: Codec = {
     bits: 8,
     blockSize: 32,
     minimum: false,
-    run(bytes, at, units, blocks, scales, _minimum, block) {
+    run(bytes, units, blocks, scales) {
       const half = float16Table();
       for (let u = 0; u < units; u++) {
-        const p = at + 22 * u;
-        const to = 32 * (block + u);
-        scales[block + u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
+        const p = 22 * u;
+        const to = 32 * u;
+        scales[u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
         const high = fifthBits(bytes, p + 2);
         for (let j = 0; j < 16; j++) {
           const byte = bytes[p + 6 + j]!;
@@ -148,10 +148,10 @@ const q5_1: Codec = {
   unitBytes: 24,
   finiteStride: 32,
   // d f16, m f16, fifth bits u32, nibbles [16]: d · q + m.
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let p = at;
-    let o = outAt;
+    let p = 0;
+    let o = 0;
     for (let u = 0; u < units; u++) {
       const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
       const m = half[bytes[p + 2]! | (bytes[p + 3]! << 8)]!;
@@ -171,13 +171,13 @@ const q5_1: Codec = {
     blockSize: 32,
     minimum: true,
     // Stored as q + 128, so that the minimum is m itself.
-    run(bytes, at, units, blocks, scales, minimum, block) {
+    run(bytes, units, blocks, scales, minimum) {
       const half = float16Table();
       for (let u = 0; u < units; u++) {
-        const p = at + 24 * u;
-        const to = 32 * (block + u);
-        scales[block + u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
-        minimum[block + u] = half[bytes[p + 2]! | (bytes[p + 3]! << 8)]!;
+        const p = 24 * u;
+        const to = 32 * u;
+        scales[u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
+        minimum[u] = half[bytes[p + 2]! | (bytes[p + 3]! << 8)]!;
         const high = fifthBits(bytes, p + 4);
         for (let j = 0; j < 16; j++) {
           const byte = bytes[p + 8 + j]!;
@@ -195,10 +195,10 @@ const q8_0: Codec = {
   unitBytes: 34,
   finiteStride: 32,
   // d f16, int8 [32]: d · q.
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let p = at;
-    let o = outAt;
+    let p = 0;
+    let o = 0;
     for (let u = 0; u < units; u++) {
       const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
       p += 2;
@@ -211,12 +211,12 @@ const q8_0: Codec = {
     bits: 8,
     blockSize: 32,
     minimum: false,
-    run(bytes, at, units, blocks, scales, _minimum, block) {
+    run(bytes, units, blocks, scales) {
       const half = float16Table();
       for (let u = 0; u < units; u++) {
-        const p = at + 34 * u;
-        const to = 32 * (block + u);
-        scales[block + u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
+        const p = 34 * u;
+        const to = 32 * u;
+        scales[u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
         for (let j = 0; j < 32; j++) blocks[to + j] = bytes[p + 2 + j]! ^ 0x80;
       }
     },

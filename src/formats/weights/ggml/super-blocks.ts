@@ -1,4 +1,4 @@
-// ggml's super blocks of 256: Q2_K, Q3_K, Q4_K, Q5_K, Q6_K. A super block has one or two float16 scales (d, and dmin for
+// ggml's super blocks of 256: Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, elements in runs of 16 or 32. A super block has one or two float16 scales (d, and dmin for
 // minima), multiplied by small integers for each run of 16 or 32 elements. Every such product fits float32 exactly, and so
 // does it times q; the minimum is subtracted in float64 and rounded once, as float32 would.
 
@@ -26,20 +26,32 @@ const q2_k: Codec = {
   unitBytes: 84,
   finiteStride: 16,
   // scales and minima, 4 bits each [16]; q, 2 bits each [64]; d f16; dmin f16. Byte l of a half of 32 bytes holds elements
-  // l, l + 32, l + 64, l + 96 of 128.
-  decode(bytes, at, units, out, outAt) {
+  // l, l + 32, l + 64, l + 96 of 128: those of runs r, r + 2, r + 4, r + 6 for r in 0, 1 and 8, 9.
+  decode(bytes, units, out) {
     const half = float16Table();
-    let o = outAt;
-    for (let p = at; p < at + 84 * units; p += 84) {
+    let o = 0;
+    for (let p = 0; p < 84 * units; p += 84) {
       readQ2Scales(bytes, p, half);
-      for (let r = 0; r < 16; r++) {
-        const dl = scale[r]!;
-        const ml = least[r]!;
-        const from = p + 16 + ((r & 8) << 2) + ((r & 1) << 4);
-        const shift = r & 6;
-        for (let l = 0; l < 16; l++) out[o + l] = dl * ((bytes[from + l]! >> shift) & 3) - ml;
-        o += 16;
+      for (let r = 0; r < 16; r += r & 1 ? 7 : 1) {
+        const d0 = scale[r]!;
+        const d1 = scale[r + 2]!;
+        const d2 = scale[r + 4]!;
+        const d3 = scale[r + 6]!;
+        const m0 = least[r]!;
+        const m1 = least[r + 2]!;
+        const m2 = least[r + 4]!;
+        const m3 = least[r + 6]!;
+        const from = p + 16 + 4 * (r & 8) + 16 * (r & 1);
+        const to = o + 16 * r;
+        for (let l = 0; l < 16; l++) {
+          const byte = bytes[from + l]!;
+          out[to + l] = d0 * (byte & 3) - m0;
+          out[to + l + 32] = d1 * ((byte >> 2) & 3) - m1;
+          out[to + l + 64] = d2 * ((byte >> 4) & 3) - m2;
+          out[to + l + 96] = d3 * (byte >> 6) - m3;
+        }
       }
+      o += 256;
     }
   },
   repack: {
@@ -47,15 +59,15 @@ const q2_k: Codec = {
     blockSize: 16,
     minimum: true,
     // Stored as q + 8, so that the minimum is −dmin · m itself.
-    run(bytes, at, units, blocks, scales, minimum, block) {
+    run(bytes, units, blocks, scales, minimum) {
       const half = float16Table();
-      let to = 8 * block;
+      let to = 0;
       for (let u = 0; u < units; u++) {
-        const p = at + 84 * u;
+        const p = 84 * u;
         readQ2Scales(bytes, p, half);
         for (let r = 0; r < 16; r++) {
-          scales[block + 16 * u + r] = scale[r]!;
-          minimum[block + 16 * u + r] = -least[r]!;
+          scales[16 * u + r] = scale[r]!;
+          minimum[16 * u + r] = -least[r]!;
           const from = p + 16 + ((r & 8) << 2) + ((r & 1) << 4);
           const shift = r & 6;
           for (let l = 0; l < 16; l += 2) {
@@ -84,36 +96,44 @@ const q3_k: Codec = {
   finiteStride: 16,
   // high bits [32]; low two bits [64], laid out as Q2_K's; scales, 6 bits each [12]; d f16. The element is negative by 4
   // where its high bit is 0.
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let o = outAt;
-    for (let p = at; p < at + 110 * units; p += 110) {
+    let o = 0;
+    for (let p = 0; p < 110 * units; p += 110) {
       readQ3Scales(bytes, p, half);
-      for (let r = 0; r < 16; r++) {
-        const dl = scale[r]!;
-        const mask = p + ((r & 1) << 4);
-        const from = p + 32 + ((r & 8) << 2) + ((r & 1) << 4);
-        const shift = r & 6;
+      for (let r = 0; r < 16; r += r & 1 ? 7 : 1) {
+        const d0 = scale[r]!;
+        const d1 = scale[r + 2]!;
+        const d2 = scale[r + 4]!;
+        const d3 = scale[r + 6]!;
+        const mask = p + 16 * (r & 1);
+        const from = p + 32 + 4 * (r & 8) + 16 * (r & 1);
         const bit = r >> 1;
+        const to = o + 16 * r;
         for (let l = 0; l < 16; l++) {
-          out[o + l] = dl * (((bytes[from + l]! >> shift) & 3) + (((bytes[mask + l]! >> bit) & 1) << 2) - 4);
+          const byte = bytes[from + l]!;
+          const high = (bytes[mask + l]! >> bit) << 2;
+          out[to + l] = d0 * ((byte & 3) + (high & 4) - 4);
+          out[to + l + 32] = d1 * (((byte >> 2) & 3) + ((high >> 1) & 4) - 4);
+          out[to + l + 64] = d2 * (((byte >> 4) & 3) + ((high >> 2) & 4) - 4);
+          out[to + l + 96] = d3 * ((byte >> 6) + ((high >> 3) & 4) - 4);
         }
-        o += 16;
       }
+      o += 256;
     }
   },
   repack: {
     bits: 4,
     blockSize: 16,
     minimum: false,
-    run(bytes, at, units, blocks, scales, _minimum, block) {
+    run(bytes, units, blocks, scales) {
       const half = float16Table();
-      let to = 8 * block;
+      let to = 0;
       for (let u = 0; u < units; u++) {
-        const p = at + 110 * u;
+        const p = 110 * u;
         readQ3Scales(bytes, p, half);
         for (let r = 0; r < 16; r++) {
-          scales[block + 16 * u + r] = scale[r]!;
+          scales[16 * u + r] = scale[r]!;
           const mask = p + ((r & 1) << 4);
           const from = p + 32 + ((r & 8) << 2) + ((r & 1) << 4);
           const shift = r & 6;
@@ -151,10 +171,10 @@ const q4_k: Codec = {
   unitBytes: 144,
   finiteStride: 32,
   // d f16, dmin f16, scales and minima [12], nibbles [128]: 32 bytes hold two runs, low and high.
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let o = outAt;
-    for (let p = at; p < at + 144 * units; p += 144) {
+    let o = 0;
+    for (let p = 0; p < 144 * units; p += 144) {
       readQ4Scales(bytes, p, half);
       for (let g = 0; g < 4; g++) {
         const d0 = scale[2 * g]!;
@@ -176,12 +196,12 @@ const q4_k: Codec = {
     blockSize: 32,
     minimum: true,
     // d · q − m = d · (q − 8) + (8d − m): the one number that float32 may have to round.
-    run(bytes, at, units, blocks, scales, minimum, block) {
+    run(bytes, units, blocks, scales, minimum) {
       const half = float16Table();
       for (let u = 0; u < units; u++) {
-        const p = at + 144 * u;
+        const p = 144 * u;
         readQ4Scales(bytes, p, half);
-        const first = block + 8 * u;
+        const first = 8 * u;
         for (let r = 0; r < 8; r++) {
           scales[first + r] = scale[r]!;
           minimum[first + r] = 8 * scale[r]! - least[r]!;
@@ -207,10 +227,10 @@ const q5_k: Codec = {
   unitBytes: 176,
   finiteStride: 32,
   // As Q4_K with fifth bits [32] before the nibbles: bit r of byte l belongs to element l of run r.
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let o = outAt;
-    for (let p = at; p < at + 176 * units; p += 176) {
+    let o = 0;
+    for (let p = 0; p < 176 * units; p += 176) {
       readQ4Scales(bytes, p, half);
       for (let g = 0; g < 4; g++) {
         const d0 = scale[2 * g]!;
@@ -234,12 +254,12 @@ const q5_k: Codec = {
     blockSize: 32,
     minimum: true,
     // Stored as q + 128, so that the minimum is −dmin · m itself.
-    run(bytes, at, units, blocks, scales, minimum, block) {
+    run(bytes, units, blocks, scales, minimum) {
       const half = float16Table();
       for (let u = 0; u < units; u++) {
-        const p = at + 176 * u;
+        const p = 176 * u;
         readQ4Scales(bytes, p, half);
-        const first = block + 8 * u;
+        const first = 8 * u;
         for (let r = 0; r < 8; r++) {
           scales[first + r] = scale[r]!;
           minimum[first + r] = -least[r]!;
@@ -273,36 +293,44 @@ const q6_k: Codec = {
   finiteStride: 16,
   // low nibbles [128]; upper two bits [64]; scales int8 [16]; d f16. A half of 128 elements has 64 bytes of nibbles (run
   // pairs 0 and 1 low, 2 and 3 high) and 32 of upper bits, laid out as Q2_K's: d · (q − 32).
-  decode(bytes, at, units, out, outAt) {
+  decode(bytes, units, out) {
     const half = float16Table();
-    let o = outAt;
-    for (let p = at; p < at + 210 * units; p += 210) {
+    let o = 0;
+    for (let p = 0; p < 210 * units; p += 210) {
       readQ6Scales(bytes, p, half);
-      for (let r = 0; r < 16; r++) {
-        const dl = scale[r]!;
-        const low = p + ((r & 8) << 3) + ((r & 3) << 4);
-        const high = p + 128 + ((r & 8) << 2) + ((r & 1) << 4);
-        const nibble = r & 4;
-        const shift = r & 6;
+      for (let r = 0; r < 16; r += r & 1 ? 7 : 1) {
+        const d0 = scale[r]!;
+        const d1 = scale[r + 2]!;
+        const d2 = scale[r + 4]!;
+        const d3 = scale[r + 6]!;
+        const low = p + 8 * (r & 8) + 16 * (r & 1);
+        const high = p + 128 + 4 * (r & 8) + 16 * (r & 1);
+        const to = o + 16 * r;
         for (let l = 0; l < 16; l++) {
-          out[o + l] = dl * ((((bytes[low + l]! >> nibble) & 15) | (((bytes[high + l]! >> shift) & 3) << 4)) - 32);
+          const a = bytes[low + l]!;
+          const b = bytes[low + l + 32]!;
+          const c = bytes[high + l]!;
+          out[to + l] = d0 * (((a & 15) | ((c & 3) << 4)) - 32);
+          out[to + l + 32] = d1 * (((b & 15) | ((c & 12) << 2)) - 32);
+          out[to + l + 64] = d2 * (((a >> 4) | (c & 48)) - 32);
+          out[to + l + 96] = d3 * (((b >> 4) | ((c & 192) >> 2)) - 32);
         }
-        o += 16;
       }
+      o += 256;
     }
   },
   repack: {
     bits: 8,
     blockSize: 16,
     minimum: false,
-    run(bytes, at, units, blocks, scales, _minimum, block) {
+    run(bytes, units, blocks, scales) {
       const half = float16Table();
-      let to = 16 * block;
+      let to = 0;
       for (let u = 0; u < units; u++) {
-        const p = at + 210 * u;
+        const p = 210 * u;
         readQ6Scales(bytes, p, half);
         for (let r = 0; r < 16; r++) {
-          scales[block + 16 * u + r] = scale[r]!;
+          scales[16 * u + r] = scale[r]!;
           const low = p + ((r & 8) << 3) + ((r & 3) << 4);
           const high = p + 128 + ((r & 8) << 2) + ((r & 1) << 4);
           const nibble = r & 4;

@@ -38,10 +38,10 @@ function readTq2(bytes: Uint8Array, p: number): void {
 }
 
 function ternary(name: string, unitBytes: number, read: (bytes: Uint8Array, p: number) => void): Codec {
-  const decode: Decode = (bytes, at, units, out, outAt) => {
+  const decode: Decode = (bytes, units, out) => {
     const half = float16Table();
-    let o = outAt;
-    for (let p = at; p < at + unitBytes * units; p += unitBytes) {
+    let o = 0;
+    for (let p = 0; p < unitBytes * units; p += unitBytes) {
       read(bytes, p);
       const d = half[bytes[p + unitBytes - 2]! | (bytes[p + unitBytes - 1]! << 8)]!;
       for (let i = 0; i < 256; i++) out[o + i] = d * (digits[i]! - 1);
@@ -58,14 +58,14 @@ function ternary(name: string, unitBytes: number, read: (bytes: Uint8Array, p: n
       bits: 4,
       blockSize: 32,
       minimum: false,
-      run(bytes, at, units, blocks, scales, _minimum, block) {
+      run(bytes, units, blocks, scales) {
         const half = float16Table();
         for (let u = 0; u < units; u++) {
-          const p = at + unitBytes * u;
+          const p = unitBytes * u;
           read(bytes, p);
           const d = half[bytes[p + unitBytes - 2]! | (bytes[p + unitBytes - 1]! << 8)]!;
-          scales.fill(d, block + 8 * u, block + 8 * u + 8);
-          const to = 16 * (block + 8 * u);
+          scales.fill(d, 8 * u, 8 * u + 8);
+          const to = 16 * (8 * u);
           // q − 1 here, 8 is zero there.
           for (let i = 0; i < 128; i++) blocks[to + i] = (digits[2 * i]! | (digits[2 * i + 1]! << 4)) + 0x77;
         }
