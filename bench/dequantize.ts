@@ -116,7 +116,7 @@ interface Result {
 const results: Result[] = [];
 try {
   for (const codec of kinds) {
-    const { name, unitBytes, unitElements, repack } = codec;
+    const { name, unitElements, repack } = codec;
     const bytes = randomBlocks(codec);
     const units = elements / unitElements;
     const path = join(folder, name);

@@ -2,6 +2,7 @@
 // MatMulNBits wants neighbours in a byte, so repacking reorders. The arithmetic is float64 rounded once on storing, which
 // equals float32 arithmetic here: d·q has at most 16 significant bits, d·q + m is exact in float64.
 
+import { viewBytes } from "../../../tensor/index.ts";
 import type { Codec } from "../codec.ts";
 import { float16Table } from "../float16-table.ts";
 
@@ -194,17 +195,19 @@ const q8_0: Codec = {
   unitElements: 32,
   unitBytes: 34,
   finiteStride: 32,
-  // d f16, int8 [32]: d · q.
+  // d f16, int8 [32]: d · q. A block is 17 words of two bytes.
   decode(bytes, units, out) {
     const half = float16Table();
-    let p = 0;
+    const words = viewBytes("f16", bytes.subarray(0, 34 * units));
     let o = 0;
-    for (let u = 0; u < units; u++) {
-      const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
-      p += 2;
-      for (let j = 0; j < 32; j++) out[o + j] = d * ((bytes[p + j]! << 24) >> 24);
-      p += 32;
-      o += 32;
+    for (let p = 0; p < words.length; p += 17) {
+      const d = half[words[p]!]!;
+      for (let j = p + 1; j < p + 17; j++) {
+        const word = words[j]!;
+        out[o] = d * ((word << 24) >> 24);
+        out[o + 1] = d * ((word << 16) >> 24);
+        o += 2;
+      }
     }
   },
   repack: {

@@ -1,53 +1,66 @@
-// ggml's ternary super blocks of 256 (BitNet, TriLM): TQ2_0, two bits an element; TQ1_0, five elements a byte. One scale d
-// for 256 elements of −1, 0, 1; repacked as 4-bit blocks of 32, so that activations rounded by block keep their precision.
+// ggml's ternary super blocks of 256 (BitNet, TriLM): TQ1_0, five elements a byte; TQ2_0, two bits each. One scale d for 256
+// elements of −1, 0, 1; repacked as 4-bit blocks of 32, so that activations rounded by block keep their precision.
 
 import type { Codec, Decode } from "../codec.ts";
 import { float16Table } from "../float16-table.ts";
 
-/** Elements of the super block under way, 0, 1 or 2. */
-const digits = new Uint8Array(256);
-
 /**
- * Base-3 digits of TQ1_0: the byte is a fraction of 256, ⌈n · 256 / 243⌉, so that digit k is the whole part of
- * (byte · 3^k mod 256) · 3 / 256. Bytes 0..31 hold elements 32k + i, the next 16 elements 160 + 16k + i, the last 4 (of
- * four digits) elements 240 + 4k + i.
+ * Elements of TQ1_0 in `width` bytes times d, element k of byte i at k · width + i. A byte is a fraction of 256,
+ * ⌈n · 256 / 243⌉ for five base-3 digits n, so that each digit is the whole part of three times what is left; the last 4
+ * bytes of a super block hold four digits.
  */
-function readTq1(bytes: Uint8Array, p: number): void {
-  let from = p;
-  let to = 0;
-  for (let part = 0; part < 3; part++) {
-    const width = part === 0 ? 32 : part === 1 ? 16 : 4;
-    const count = part === 2 ? 4 : 5;
-    let power = 1;
-    for (let k = 0; k < count; k++) {
-      for (let i = 0; i < width; i++) digits[to + i] = (((bytes[from + i]! * power) & 255) * 3) >> 8;
-      to += width;
-      power *= 3;
-    }
-    from += width;
+function digits(bytes: Uint8Array, from: number, width: 32 | 16 | 4, d: number, out: Float32Array, to: number): void {
+  for (let i = 0; i < width; i++) {
+    const a = bytes[from + i]! * 3;
+    const b = (a & 255) * 3;
+    const c = (b & 255) * 3;
+    const e = (c & 255) * 3;
+    const o = to + i;
+    out[o] = d * ((a >> 8) - 1);
+    out[o + width] = d * ((b >> 8) - 1);
+    out[o + 2 * width] = d * ((c >> 8) - 1);
+    out[o + 3 * width] = d * ((e >> 8) - 1);
+    if (width !== 4) out[o + 4 * width] = d * ((((e & 255) * 3) >> 8) - 1);
   }
 }
 
-/** TQ2_0: byte i of a half of 32 holds elements i, i + 32, i + 64, i + 96 of 128. */
-function readTq2(bytes: Uint8Array, p: number): void {
-  for (let r = 0; r < 8; r++) {
-    const from = p + ((r & 4) << 3);
-    const shift = (r & 3) << 1;
-    for (let i = 0; i < 32; i++) digits[32 * r + i] = (bytes[from + i]! >> shift) & 3;
+// bytes of five elements [32], [16], of four [4]; d f16.
+const decodeTq1: Decode = (bytes, units, out) => {
+  const half = float16Table();
+  let o = 0;
+  for (let p = 0; p < 54 * units; p += 54) {
+    const d = half[bytes[p + 52]! | (bytes[p + 53]! << 8)]!;
+    digits(bytes, p, 32, d, out, o);
+    digits(bytes, p + 32, 16, d, out, o + 160);
+    digits(bytes, p + 48, 4, d, out, o + 240);
+    o += 256;
   }
-}
+};
 
-function ternary(name: string, unitBytes: number, read: (bytes: Uint8Array, p: number) => void): Codec {
-  const decode: Decode = (bytes, units, out) => {
-    const half = float16Table();
-    let o = 0;
-    for (let p = 0; p < unitBytes * units; p += unitBytes) {
-      read(bytes, p);
-      const d = half[bytes[p + unitBytes - 2]! | (bytes[p + unitBytes - 1]! << 8)]!;
-      for (let i = 0; i < 256; i++) out[o + i] = d * (digits[i]! - 1);
-      o += 256;
+// two bits an element [64]; d f16. Byte l of a half of 32 holds elements l, l + 32, l + 64, l + 96 of 128.
+const decodeTq2: Decode = (bytes, units, out) => {
+  const half = float16Table();
+  let o = 0;
+  for (let p = 0; p < 66 * units; p += 66) {
+    const d = half[bytes[p + 64]! | (bytes[p + 65]! << 8)]!;
+    for (let from = p; from < p + 64; from += 32) {
+      for (let l = 0; l < 32; l++) {
+        const byte = bytes[from + l]!;
+        out[o + l] = d * ((byte & 3) - 1);
+        out[o + l + 32] = d * (((byte >> 2) & 3) - 1);
+        out[o + l + 64] = d * (((byte >> 4) & 3) - 1);
+        out[o + l + 96] = d * ((byte >> 6) - 1);
+      }
+      o += 128;
     }
-  };
+  }
+};
+
+/** A super block with scale 1, for repacking. */
+const one = new Uint8Array(66);
+const elements = new Float32Array(256);
+
+function ternary(name: string, unitBytes: number, decode: Decode): Codec {
   return {
     name,
     unitElements: 256,
@@ -61,17 +74,18 @@ function ternary(name: string, unitBytes: number, read: (bytes: Uint8Array, p: n
       run(bytes, units, blocks, scales) {
         const half = float16Table();
         for (let u = 0; u < units; u++) {
-          const p = unitBytes * u;
-          read(bytes, p);
-          const d = half[bytes[p + unitBytes - 2]! | (bytes[p + unitBytes - 1]! << 8)]!;
-          scales.fill(d, 8 * u, 8 * u + 8);
-          const to = 16 * (8 * u);
-          // q − 1 here, 8 is zero there.
-          for (let i = 0; i < 128; i++) blocks[to + i] = (digits[2 * i]! | (digits[2 * i + 1]! << 4)) + 0x77;
+          const at = unitBytes * u + unitBytes - 2;
+          scales.fill(half[bytes[at]! | (bytes[at + 1]! << 8)]!, 8 * u, 8 * u + 8);
+          for (let i = 0; i < unitBytes - 2; i++) one[i] = bytes[unitBytes * u + i]!;
+          one[unitBytes - 2] = 0;
+          one[unitBytes - 1] = 0x3c;
+          decode(one, 1, elements);
+          for (let i = 0; i < 128; i++)
+            blocks[128 * u + i] = (elements[2 * i]! + 8) | ((elements[2 * i + 1]! + 8) << 4);
         }
       },
     },
   };
 }
 
-export const ternaryCodecs: readonly Codec[] = [ternary("TQ1_0", 54, readTq1), ternary("TQ2_0", 66, readTq2)];
+export const ternaryCodecs: readonly Codec[] = [ternary("TQ1_0", 54, decodeTq1), ternary("TQ2_0", 66, decodeTq2)];
