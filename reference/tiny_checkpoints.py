@@ -519,7 +519,7 @@ FAMILIES = {
     # Version 1.0: relu, tied, decoder output times d_model^-0.5.
     "t5": {
         "type": "t5", "dtype": torch.float32, **T5, "std": {**T5["std"], "shared": 1.6},
-        "config": t5(num_decoder_layers=3, feed_forward_proj="relu"),
+        "config": t5(num_layers=3, num_decoder_layers=2, feed_forward_proj="relu"),
     },
     # Version 1.1 and Flan: gated gelu, an own head, no factor.
     "t5-gated": {
