@@ -8,6 +8,7 @@ const config: UserConfig = defineConfig({
     encodings: "src/encodings/index.ts",
     graph: "src/graph/index.ts",
     formats: "src/formats/index.ts",
+    models: "src/models/index.ts",
     engine: "src/engine/index.ts",
     advice: "src/advice/index.ts",
     cli: "src/cli/cli.ts",

@@ -11,6 +11,23 @@ export {
   type WeightSource,
   type Weights,
 } from "./backend.ts";
+export type { Progress, RunOptions } from "./decoder.ts";
+export {
+  createLanguageModel,
+  type EncodingOptions,
+  type GeneratedToken,
+  type GenerateOptions,
+  LanguageModel,
+  type LoadModelOptions,
+  type LogLikelihood,
+  loadLanguageModel,
+  type Precision,
+  type Reading,
+  type RunFacts,
+  type Score,
+  type ScoreOptions,
+} from "./language-model.ts";
 export { type OnnxRuntimeOptions, onnxRuntimeBackend } from "./onnxruntime/index.ts";
 export type { Provider } from "./onnxruntime/runtime.ts";
 export { referenceBackend } from "./reference/index.ts";
+export { type Choice, type SamplingOptions, sampler } from "./sampling.ts";

@@ -1,0 +1,425 @@
+// A loaded model: scores and generates under any position encoding, without being loaded again. Positions are data: a
+// strategy changes what the graph is fed with. What evaluation, training and the command line call.
+
+import type { Finding } from "../formats/finding.ts";
+import type { ModelDescription } from "../formats/model-description.ts";
+import {
+  buildDecoder,
+  type Checkpoint,
+  createPositions,
+  type DecoderProgram,
+  type GroupPositions,
+  type ModelSpec,
+  openCheckpoint,
+  type PositionChoice,
+  type Positions,
+  parseStrategy,
+  type Strategy,
+} from "../models/index.ts";
+import { type Backend, DisposedError } from "./backend.ts";
+import { Decoder, type RunOptions } from "./decoder.ts";
+import { onnxRuntimeBackend } from "./onnxruntime/index.ts";
+import { readParameters } from "./parameters.ts";
+import { argMax, logSumExp, type SamplingOptions, sampler } from "./sampling.ts";
+
+/** float32: every weight dequantised. quantized: matrices stay in the blocks of the file. */
+export type Precision = "float32" | "quantized";
+
+export interface LoadModelOptions {
+  /** ONNX Runtime's for this place when absent. */
+  readonly backend?: Backend;
+  /** "auto" (when absent): quantized where the file holds quantised blocks. */
+  readonly precision?: Precision | "auto";
+  /** The most tokens that a sequence may have, as the cache's limit; none when absent: the cache grows as needed. */
+  readonly capacity?: number;
+  /** Threads of a run; the backend's choice when absent. */
+  readonly threads?: number;
+  readonly signal?: AbortSignal;
+  /** Weights read, of all. */
+  readonly onProgress?: (progress: { readonly done: number; readonly total: number }) => void;
+}
+
+/** How a call sees positions. */
+export interface EncodingOptions {
+  /** A strategy, its short form ("yarn:4"), or a rope_parameters object; on the layers that see the whole context. */
+  readonly scaling?: Strategy | string | Readonly<Record<string, unknown>>;
+  /** Removes positions (cos 1, sin 0) and multiplies queries by DroPE's temperature, 1 + c · ln(length / trained). */
+  readonly drop?: boolean | { readonly coefficient: number };
+  /** A factor on each query; null: none, even where the file has one. */
+  readonly logitTemperature?: PositionChoice["logitTemperature"];
+  /** Encodings of one's own, by index of the description's group. */
+  readonly encodings?: PositionChoice["encodings"];
+  /** The length of the whole sequence that length-dependent encodings see in the reading "whole"; the number of tokens
+   *  when absent. */
+  readonly length?: number;
+  /**
+   * Which table a length-dependent encoding (dynamic, longrope, a temperature by length) uses.
+   * whole: one for the final length, as one forward pass gives. growing: that of each prefix, as decoding without a cache
+   * gives; whatever is behind a change of the table is computed again, so a table that changes with every token costs a
+   * pass a token.
+   */
+  readonly reading?: Reading;
+}
+
+export type Reading = "whole" | "growing";
+
+export interface ScoreOptions extends EncodingOptions, RunOptions {}
+
+/** What was computed, as far as a report must say it. */
+export interface RunFacts {
+  readonly positions: readonly GroupPositions[];
+  /** Where tables depend on the length: which reading; null otherwise. */
+  readonly reading: Reading | null;
+  readonly precision: Precision;
+  /** Of quantised products: 0 in float32, 4 with activations rounded to int8; null for float32 weights. */
+  readonly accuracyLevel: 0 | 4 | null;
+  readonly backend: string;
+}
+
+export interface Score extends RunFacts {
+  /** Nats: index i is the loss of token i + 1 given tokens 0 … i. */
+  readonly negativeLogLikelihood: Float64Array;
+  /** Wall time of the runs. */
+  readonly seconds: number;
+}
+
+export interface LogLikelihood {
+  /** Σ ln p of the continuation's tokens. */
+  readonly logLikelihood: number;
+  /** Whether each of them is the likeliest at its place. */
+  readonly isGreedy: boolean;
+}
+
+export interface GenerateOptions extends EncodingOptions, SamplingOptions, RunOptions {
+  /** 128 when absent; fewer where positions or the capacity end. */
+  readonly maxTokens?: number;
+  /** Generation ends before one of these tokens. */
+  readonly stop?: readonly number[];
+}
+
+export interface GeneratedToken {
+  readonly token: number;
+  /** ln p under the model, before temperature and cuts. */
+  readonly logProbability: number;
+}
+
+/** DroPE's coefficient for a pretrained model that was recalibrated (2512.12167, section 4). */
+const dropCoefficient = 0.103;
+
+/**
+ * Loads a model.
+ *
+ * @param path a folder with config.json and safetensors, a .gguf, or a llama2.c .bin
+ * @throws FormatError for a path that is no model or a family that cannot be run; MissingWeightError, RangeError and
+ *   FormatError for weights that are missing, misshapen or not finite
+ */
+export async function loadLanguageModel(path: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
+  const checkpoint = await openCheckpoint(path);
+  try {
+    return await createLanguageModel(checkpoint, options);
+  } finally {
+    await checkpoint.close();
+  }
+}
+
+/** A model from an open checkpoint, which may be closed afterwards. */
+export async function createLanguageModel(
+  checkpoint: Checkpoint,
+  options: LoadModelOptions = {},
+): Promise<LanguageModel> {
+  const backend = options.backend ?? onnxRuntimeBackend();
+  const { spec } = checkpoint;
+  const asked = options.precision ?? "auto";
+  if (asked === "quantized" && !checkpoint.isQuantized) {
+    throw new RangeError(
+      `load: expected quantised weights for precision "quantized", got floats in ${checkpoint.description.name}`,
+    );
+  }
+  const precision = asked === "auto" ? (checkpoint.isQuantized ? "quantized" : "float32") : asked;
+  const { capacity } = options;
+  if (capacity !== undefined && (!Number.isInteger(capacity) || capacity < 1)) {
+    throw new RangeError(`load: expected a capacity that is an integer of at least 1, got ${capacity}`);
+  }
+  const program = buildDecoder(spec, {
+    queryFactors: true,
+    ...(precision === "quantized" ? { form: (weight: string) => checkpoint.form(weight) } : {}),
+  });
+  const learned = await readLearnedPositions(checkpoint);
+  const parameters = await readParameters(program, checkpoint, {
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+    ...(options.onProgress === undefined
+      ? {}
+      : { onProgress: (done: number, total: number) => options.onProgress!({ done, total }) }),
+  });
+  options.signal?.throwIfAborted();
+  const session = await backend.load(program.graph, parameters, {
+    sizes: { capacity: capacity ?? 0 },
+    ...(options.threads === undefined ? {} : { threads: options.threads }),
+  });
+  return new LanguageModel({
+    checkpoint,
+    backend,
+    precision,
+    program,
+    learned,
+    decoder: new Decoder(session, spec, capacity ?? 0, capacity ?? Number.POSITIVE_INFINITY),
+  });
+}
+
+async function readLearnedPositions(checkpoint: Checkpoint): Promise<Float32Array | null> {
+  const position = checkpoint.spec.groups.map((group) => group.position).find((one) => one.kind === "learned");
+  if (position?.kind !== "learned") return null;
+  return checkpoint.readFloat32("positions.weight", [position.numPositions + position.offset, position.hiddenSize]);
+}
+
+interface Parts {
+  readonly checkpoint: Checkpoint;
+  readonly backend: Backend;
+  readonly precision: Precision;
+  readonly program: DecoderProgram;
+  readonly learned: Float32Array | null;
+  readonly decoder: Decoder;
+}
+
+export class LanguageModel implements AsyncDisposable {
+  readonly description: ModelDescription;
+  readonly spec: ModelSpec;
+  readonly precision: Precision;
+  /** What had to be assumed, and what the files hold that nothing reads. */
+  readonly findings: readonly Finding[];
+  readonly #backend: Backend;
+  readonly #learned: Float32Array | null;
+  readonly #decoder: Decoder;
+  #disposed = false;
+
+  /** Use `loadLanguageModel`. */
+  constructor(parts: Parts) {
+    this.description = parts.checkpoint.description;
+    this.spec = parts.checkpoint.spec;
+    this.precision = parts.precision;
+    this.findings = [...parts.checkpoint.description.findings, ...parts.checkpoint.findings];
+    this.#backend = parts.backend;
+    this.#learned = parts.learned;
+    this.#decoder = parts.decoder;
+  }
+
+  /** The positions of a choice: what a call will use, checked without running anything. */
+  positions(options: EncodingOptions = {}): Positions {
+    const { drop, encodings } = options;
+    const scaling = readScaling(options.scaling);
+    if (drop !== undefined && drop !== false && scaling !== undefined && scaling.kind !== "drop") {
+      throw new RangeError("score: expected drop or a scaling, got both");
+    }
+    const dropped = drop !== undefined && drop !== false;
+    const strategy: Strategy | undefined = dropped ? { kind: "drop" } : scaling;
+    const { trainedLength } = this.description;
+    const coefficient = typeof drop === "object" ? drop.coefficient : dropCoefficient;
+    const temperature =
+      options.logitTemperature !== undefined
+        ? options.logitTemperature
+        : dropped && trainedLength !== null
+          ? ({ kind: "drope", coefficient, trainedLength } as const)
+          : undefined;
+    return createPositions(
+      this.description,
+      {
+        ...(strategy === undefined ? {} : { scaling: strategy }),
+        ...(temperature === undefined ? {} : { logitTemperature: temperature }),
+        ...(encodings === undefined ? {} : { encodings }),
+      },
+      this.#learned,
+    );
+  }
+
+  /**
+   * The loss of every token but the first, in chunks over the cache.
+   *
+   * @param tokens at least 2
+   * @throws RangeError, before any work, for a token outside the vocabulary, a sequence longer than the positions or the
+   *   capacity, or a scaling that the model cannot take; the signal's reason when it is aborted
+   */
+  async score(tokens: ArrayLike<number>, options: ScoreOptions = {}): Promise<Score> {
+    this.#alive();
+    const ids = Int32Array.from(tokens);
+    if (ids.length < 2) throw new RangeError(`score: expected at least 2 tokens, got ${ids.length}`);
+    const positions = this.positions(options);
+    const reading = this.#reading(positions, options, "whole");
+    // The last token is never fed in, so a table as long as the sequence less one would do; but it is part of the
+    // sequence that the model is asked about.
+    this.#expectLength(ids.length, positions);
+    const begin = performance.now();
+    const losses = new Float64Array(ids.length - 1);
+    if (reading !== "growing") {
+      const tables = positions.tables(this.#wholeLength(ids.length, options));
+      const { losses: got } = await this.#decoder.run(ids, tables, { lossesFrom: 1 }, options);
+      losses.set(got);
+    } else {
+      await this.#scoreGrowing(ids, positions, losses, options);
+    }
+    return {
+      ...this.#facts(positions, reading),
+      negativeLogLikelihood: losses,
+      seconds: (performance.now() - begin) / 1000,
+    };
+  }
+
+  /** Runs of prefixes whose table is the same are one pass; each change of the table is a new one. */
+  async #scoreGrowing(ids: Int32Array, positions: Positions, losses: Float64Array, options: RunOptions): Promise<void> {
+    const { onProgress, ...rest } = options;
+    const total = ids.length - 1;
+    let from = 1;
+    while (from < ids.length) {
+      // The loss of token i sees a prefix of i tokens.
+      const key = positions.key(from);
+      let to = from + 1;
+      while (to < ids.length && positions.key(to) === key) to++;
+      const prefix = ids.subarray(0, to);
+      const { losses: got } = await this.#decoder.run(prefix, positions.tables(from), { lossesFrom: from }, rest);
+      losses.set(got, from - 1);
+      onProgress?.({ done: to - 1, total });
+      from = to;
+    }
+  }
+
+  /**
+   * The log-likelihood of a continuation after a context, as tasks with choices ask for it. Contexts that begin alike
+   * share their computation while the encoding stays the same.
+   *
+   * @throws RangeError for an empty context or continuation, and as `score` does
+   */
+  async loglikelihood(
+    context: ArrayLike<number>,
+    continuation: ArrayLike<number>,
+    options: ScoreOptions = {},
+  ): Promise<LogLikelihood> {
+    this.#alive();
+    if (context.length === 0 || continuation.length === 0) {
+      throw new RangeError(
+        `loglikelihood: expected a context and a continuation of at least one token, got ${context.length} and ` +
+          `${continuation.length}`,
+      );
+    }
+    const ids = new Int32Array(context.length + continuation.length);
+    ids.set(context);
+    ids.set(continuation, context.length);
+    const positions = this.positions(options);
+    const reading = this.#reading(positions, options, "whole");
+    this.#expectLength(ids.length, positions);
+    const { vocabSize } = this.spec;
+    let logLikelihood = 0;
+    let isGreedy = true;
+    const whole = positions.tables(this.#wholeLength(ids.length, options));
+    // Logits of some rows at a time; the cache makes that cheap, and [T, V] never exists.
+    const step = reading === "growing" ? 1 : 64;
+    for (let at = context.length; at < ids.length; at += step) {
+      const to = Math.min(ids.length, at + step);
+      const tables = reading === "growing" ? positions.tables(at) : whole;
+      const { logits } = await this.#decoder.run(ids.subarray(0, to - 1), tables, { logits: to - at }, options);
+      for (let i = at; i < to; i++) {
+        const row = logits.subarray((i - at) * vocabSize, (i - at + 1) * vocabSize);
+        logLikelihood += row[ids[i]!]! - logSumExp(row);
+        isGreedy &&= argMax(row) === ids[i];
+      }
+    }
+    return { logLikelihood, isGreedy };
+  }
+
+  /**
+   * Tokens after a prompt, one at a time. Leaving the loop ends it. Several may be under way at once: each step restores
+   * the cache that it needs.
+   *
+   * The reading is "growing" when absent: each token sees the table of the sequence so far, as a full pass would.
+   *
+   * @throws RangeError, before any work, for an empty prompt, or one that leaves no position for a token
+   */
+  async *generate(prompt: ArrayLike<number>, options: GenerateOptions = {}): AsyncGenerator<GeneratedToken, RunFacts> {
+    this.#alive();
+    const { maxTokens = 128, stop = [] } = options;
+    if (prompt.length === 0) throw new RangeError("generate: expected a prompt of at least one token, got none");
+    if (!Number.isInteger(maxTokens) || maxTokens < 1) {
+      throw new RangeError(`generate: expected maxTokens to be an integer of at least 1, got ${maxTokens}`);
+    }
+    const choose = sampler(options);
+    const positions = this.positions(options);
+    const reading = this.#reading(positions, options, "growing");
+    this.#expectLength(prompt.length, positions);
+    // The last token chosen is not fed in: it may stand one past the last position.
+    const most = Math.min(prompt.length + maxTokens, positions.maxLength + 1, this.#decoder.limit + 1);
+    const ids = new Int32Array(most);
+    ids.set(prompt);
+    await this.#decoder.reserve(most - 1);
+    const final = this.#wholeLength(most - 1, options);
+    let tables = positions.tables(reading === "growing" ? prompt.length : final);
+    for (let length = prompt.length; length < most; length++) {
+      this.#alive();
+      if (reading === "growing" && positions.key(length) !== tables.key) tables = positions.tables(length);
+      const { logits } = await this.#decoder.run(ids.subarray(0, length), tables, { logits: 1 }, options);
+      const choice = choose(logits);
+      if (stop.includes(choice.token)) break;
+      ids[length] = choice.token;
+      yield choice;
+    }
+    return this.#facts(positions, reading);
+  }
+
+  async dispose(): Promise<void> {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    await this.#decoder.dispose();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.dispose();
+  }
+
+  #wholeLength(length: number, options: EncodingOptions): number {
+    const asked = options.length ?? length;
+    if (!Number.isInteger(asked) || asked < 1) {
+      throw new RangeError(`score: expected a length that is an integer of at least 1, got ${asked}`);
+    }
+    return asked;
+  }
+
+  #reading(positions: Positions, options: EncodingOptions, fallback: Reading): Reading | null {
+    const { reading } = options;
+    if (reading !== undefined && reading !== "whole" && reading !== "growing") {
+      throw new RangeError(`score: expected reading "whole" or "growing", got ${JSON.stringify(reading)}`);
+    }
+    return positions.dependsOnLength ? (reading ?? fallback) : null;
+  }
+
+  #expectLength(length: number, positions: Positions): void {
+    if (length > positions.maxLength) {
+      throw new RangeError(
+        `score: expected at most ${positions.maxLength} tokens, as many as the model has positions for, got ${length}`,
+      );
+    }
+    this.#decoder.expectRoom(length);
+  }
+
+  #facts(positions: Positions, reading: Reading | null): RunFacts {
+    return {
+      positions: positions.groups,
+      reading,
+      precision: this.precision,
+      accuracyLevel: this.precision === "float32" ? null : 0,
+      backend: this.#backend.name,
+    };
+  }
+
+  #alive(): void {
+    if (this.#disposed) throw new DisposedError(`model: expected one that is in use, got a disposed one`);
+  }
+}
+
+function readScaling(scaling: EncodingOptions["scaling"]): Strategy | undefined {
+  if (scaling === undefined) return undefined;
+  if (typeof scaling === "string") return parseStrategy(scaling);
+  if (isStrategy(scaling)) return scaling;
+  return { kind: "parameters", value: scaling as Readonly<Record<string, unknown>> };
+}
+
+function isStrategy(scaling: object): scaling is Strategy {
+  const { kind } = scaling as { kind?: unknown };
+  return typeof kind === "string" && ["as-is", "none", "drop", "short", "parameters"].includes(kind);
+}

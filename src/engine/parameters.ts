@@ -1,0 +1,73 @@
+// A checkpoint's weights as a graph wants them: each is read once, and its parts go to the parameters that name it.
+
+import type { QuantizedMatrix } from "../formats/weights/index.ts";
+import type { Checkpoint, DecoderProgram, ParameterSource } from "../models/index.ts";
+import { elementCount, type Tensor, tensor } from "../tensor/index.ts";
+
+export interface ReadOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/**
+ * Every parameter of a program as a tensor.
+ *
+ * @throws what reading throws: MissingWeightError, RangeError for a wrong shape, FormatError for NaN
+ */
+export async function readParameters(
+  program: DecoderProgram,
+  checkpoint: Checkpoint,
+  { signal, onProgress }: ReadOptions = {},
+): Promise<Map<string, Tensor>> {
+  const byWeight = new Map<string, [string, ParameterSource][]>();
+  for (const entry of program.parameters) {
+    const list = byWeight.get(entry[1].weight);
+    if (list === undefined) byWeight.set(entry[1].weight, [entry]);
+    else list.push(entry);
+  }
+  const out = new Map<string, Tensor>();
+  let done = 0;
+  for (const [weight, entries] of byWeight) {
+    signal?.throwIfAborted();
+    const { shape, part } = entries[0]![1];
+    if (part === "float32") {
+      const data = await checkpoint.readFloat32(weight, shape);
+      for (const [name, source] of entries) out.set(name, floats(data, source));
+    } else {
+      const matrix = await checkpoint.readQuantized(weight, shape as [number, number]);
+      for (const [name, source] of entries) out.set(name, quantizedPart(matrix, source));
+    }
+    onProgress?.(++done, byWeight.size);
+  }
+  return out;
+}
+
+function floats(data: Float32Array, { rows, shape }: ParameterSource): Tensor {
+  if (rows === undefined) return tensor("f32", shape, data);
+  const columns = elementCount(shape.slice(1));
+  return tensor("f32", [rows[1] - rows[0], ...shape.slice(1)], data.subarray(rows[0] * columns, rows[1] * columns));
+}
+
+function quantizedPart(matrix: QuantizedMatrix, source: ParameterSource): Tensor {
+  const { bits, blockSize, columns } = matrix;
+  const [from, to] = source.rows ?? [0, matrix.rows];
+  const count = to - from;
+  const blocks = columns / blockSize;
+  const bytes = (blockSize * bits) / 8;
+  const cut = <A extends Uint8Array | Float32Array>(data: A, width: number): A =>
+    data.subarray(from * width, to * width) as A;
+  switch (source.part) {
+    case "blocks":
+      return tensor("u8", [count, blocks, bytes], cut(matrix.blocks, blocks * bytes));
+    case "scales":
+      return tensor("f32", [count, blocks], cut(matrix.scales, blocks));
+    case "zeroPoints": {
+      const width = Math.ceil((blocks * bits) / 8);
+      return tensor("u8", [count, width], cut(matrix.zeroPoints!, width));
+    }
+    case "minimum":
+      return tensor("f32", [count, blocks], cut(matrix.blockMinimum!, blocks));
+    case "float32":
+      throw new Error(`internal: ${source.weight} is quantised`);
+  }
+}

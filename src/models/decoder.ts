@@ -1,0 +1,447 @@
+// One builder for every decoder: a ModelSpec becomes a graph. Positions are inputs, never part of the program: tables
+// cos and sin for rotary groups, a bias by distance, rows added to the embeddings, a factor on each query. So one loaded
+// graph runs every encoding at every length.
+//
+// A run takes a chunk of tokens after `pastLength` cached ones, and gives the loss of chosen rows and the logits of
+// chosen rows; either choice may be empty, and then costs nothing. The head runs in chunks of the vocabulary, and only
+// losses leave the graph: [T, V] never exists.
+
+import { type Graph, type GraphBuilder, graphBuilder, type Value } from "../graph/index.ts";
+import { rotaryPairs } from "./positions.ts";
+import {
+  type Activation,
+  type AttentionSpec,
+  type LayerSpec,
+  type MlpSpec,
+  type ModelSpec,
+  type NormSpec,
+  positionKind,
+} from "./spec.ts";
+
+/** How a matrix is stored in the graph. quantized: as QuantizedMatrix (formats/weights) has it. */
+export type WeightForm =
+  | { readonly kind: "float32" }
+  | {
+      readonly kind: "quantized";
+      readonly bits: 4 | 8;
+      readonly blockSize: number;
+      readonly hasZeroPoints: boolean;
+      readonly hasMinimum: boolean;
+    };
+
+/** Which part of which weight a graph's parameter is. */
+export interface ParameterSource {
+  /** Our name: "layers.3.query.weight". */
+  readonly weight: string;
+  readonly part: "float32" | "blocks" | "scales" | "zeroPoints" | "minimum";
+  /** Of the whole weight, as numbers: [out, in] or [length]. */
+  readonly shape: readonly number[];
+  /** Rows of the matrix; all when absent. */
+  readonly rows?: readonly [from: number, to: number];
+}
+
+export interface DecoderOptions {
+  /** The form of each matrix by our name; float32 when absent. Vectors are always float32. */
+  readonly form?: (weight: string) => WeightForm;
+  /** Adds an input "queryFactors.G" [tokens] to every group with attention: a factor on each query. */
+  readonly queryFactors?: boolean;
+  /** Of quantised products: 0 exact in float32, 4 with activations rounded to int8 (faster for one token). */
+  readonly accuracyLevel?: 0 | 4;
+  /** Columns of the logits that exist at once; 16384 when absent. */
+  readonly vocabularyChunk?: number;
+}
+
+export interface DecoderProgram {
+  readonly graph: Graph;
+  /** By parameter name. */
+  readonly parameters: ReadonlyMap<string, ParameterSource>;
+  readonly queryFactors: boolean;
+}
+
+const float32: WeightForm = { kind: "float32" };
+
+/**
+ * The graph of a decoder.
+ *
+ * Inputs: `tokens` [tokens], `pastLength` []; `rows` and `targets` [rows] (rows of this chunk whose loss is wanted, and
+ * the token that follows each); `logitRows` [logitRows]. For a rotary group G `cos.G`, `sin.G` [positions, P], row p
+ * position p; for a bias group `bias.G` [H, distances], column d what is added at distance d, and `keys` [keys], the
+ * positions 0, 1, … of all keys; where positions are embedded, `positionRows` [tokens, E]; with queryFactors `queryFactors.G` [tokens].
+ * Outputs: `losses` [rows], `logits` [logitRows, V]. States: `key.L`, `value.L` [1, K, capacity, D].
+ *
+ * @throws RangeError when the spec's sizes contradict each other, naming the layer
+ */
+export function buildDecoder(spec: ModelSpec, options: DecoderOptions = {}): DecoderProgram {
+  const g = graphBuilder(spec.family);
+  const parameters = new Map<string, ParameterSource>();
+  const builder = new Builder(g, spec, options, parameters);
+  builder.build();
+  return { graph: g.build(), parameters, queryFactors: options.queryFactors ?? false };
+}
+
+class Builder {
+  readonly #g: GraphBuilder;
+  readonly #spec: ModelSpec;
+  readonly #options: DecoderOptions;
+  readonly #parameters: Map<string, ParameterSource>;
+  #keys: Value | undefined;
+
+  constructor(g: GraphBuilder, spec: ModelSpec, options: DecoderOptions, parameters: Map<string, ParameterSource>) {
+    this.#g = g;
+    this.#spec = spec;
+    this.#options = options;
+    this.#parameters = parameters;
+  }
+
+  build(): void {
+    const g = this.#g;
+    const spec = this.#spec;
+    const tokens = g.input("tokens", "i64", ["tokens"]);
+    const pastLength = g.input("pastLength", "i64", []);
+    const rows = g.input("rows", "i64", ["rows"]);
+    const targets = g.input("targets", "i64", ["rows"]);
+    const logitRows = g.input("logitRows", "i64", ["logitRows"]);
+    const positions = this.#positionInputs(tokens, pastLength);
+    let x = g.scope("embedding", () => this.#embed(tokens, positions.embedding));
+    spec.layers.forEach((layer, index) => {
+      x = g.scope(`layers[${index}]`, () => this.#layer(x, layer, index, positions, pastLength));
+    });
+    g.scope("head", () => {
+      const hidden = spec.finalNorm === null ? x : this.#norm(x, spec.finalNorm, "finalNorm");
+      const flat = g.reshape(hidden, ["tokens", spec.hiddenSize]);
+      g.output("losses", this.#losses(g.gather(flat, rows), targets));
+      g.output("logits", this.#logits(g.gather(flat, logitRows)));
+    });
+  }
+
+  // Positions.
+
+  #positionInputs(tokens: Value, pastLength: Value): Positions {
+    const g = this.#g;
+    const groups = this.#spec.groups.map((group, index): GroupInputs => {
+      const factors = this.#options.queryFactors
+        ? g.reshape(g.input(`queryFactors.${index}`, "f32", ["tokens"]), [1, "tokens", 1])
+        : undefined;
+      switch (group.position.site) {
+        case "query-key": {
+          const pairs = rotaryPairs(group.position);
+          return {
+            cos: g.input(`cos.${index}`, "f32", ["positions", pairs]),
+            sin: g.input(`sin.${index}`, "f32", ["positions", pairs]),
+            layout: group.position.layout,
+            factors,
+          };
+        }
+        case "attention-bias": {
+          const byDistance = g.input(`bias.${index}`, "f32", [group.position.numHeads, "distances"]);
+          return { bias: this.#bias(byDistance, tokens, pastLength), factors };
+        }
+        default:
+          return { factors };
+      }
+    });
+    const embeds = this.#spec.groups.some((group) => positionKind(group) === "embedding");
+    const embedding = embeds ? g.input("positionRows", "f32", ["tokens", this.#spec.hiddenSize]) : undefined;
+    return { groups, embedding };
+  }
+
+  /** bias[h, t, s] = byDistance[h, pastLength + t − s]; what lies after the query is masked, so 0 serves there. */
+  #bias(byDistance: Value, tokens: Value, pastLength: Value): Value {
+    const g = this.#g;
+    this.#keys ??= g.input("keys", "i64", ["keys"]);
+    const keys = this.#keys;
+    const row = g.add(g.reshape(g.iota(tokens, 0), ["tokens", 1]), pastLength);
+    const distance = g.maximum(g.subtract(row, g.reshape(keys, [1, "keys"])), 0);
+    const heads = byDistance.shape[0] as number;
+    return g.reshape(g.gather(byDistance, distance, 1), [1, heads, "tokens", "keys"]);
+  }
+
+  // Blocks.
+
+  #embed(tokens: Value, positionRows: Value | undefined): Value {
+    const g = this.#g;
+    const { hiddenSize, embedding } = this.#spec;
+    let x = this.#rows("embedding.weight", this.#spec.vocabSize, hiddenSize, tokens);
+    if (embedding.scale !== 1) x = g.multiply(x, embedding.scale);
+    if (positionRows !== undefined) x = g.add(x, positionRows);
+    x = g.reshape(x, [1, "tokens", hiddenSize]);
+    return embedding.norm === null ? x : this.#norm(x, embedding.norm, "embeddingNorm");
+  }
+
+  #layer(x: Value, layer: LayerSpec, index: number, positions: Positions, pastLength: Value): Value {
+    const g = this.#g;
+    const name = (weight: string): string => `layers.${index}.${weight}`;
+    const { norm, inputNorm, outputNorm, parallel } = layer;
+    const before = (y: Value, weight: string): Value => (inputNorm ? this.#norm(y, norm, name(weight)) : y);
+    const after = (y: Value, weight: string): Value => {
+      const out = outputNorm ? this.#norm(y, norm, name(weight)) : y;
+      return layer.residualScale === 1 ? out : g.multiply(out, layer.residualScale);
+    };
+    const attend = (y: Value): Value =>
+      g.scope("attention", () =>
+        this.#attention(y, layer.attention, index, positions.groups[layer.group]!, pastLength),
+      );
+    const mlp = (y: Value): Value => g.scope("mlp", () => this.#mlp(y, layer.mlp, name));
+
+    const read = before(x, "attentionNorm");
+    const attended = after(attend(read), "attentionPostNorm");
+    if (parallel === "no") {
+      const middle = g.add(x, attended);
+      return g.add(middle, after(mlp(before(middle, "mlpNorm")), "mlpPostNorm"));
+    }
+    const other = parallel === "one-norm" ? read : before(x, "mlpNorm");
+    return g.add(g.add(x, attended), after(mlp(other), "mlpPostNorm"));
+  }
+
+  #attention(x: Value, spec: AttentionSpec, index: number, position: GroupInputs, pastLength: Value): Value {
+    const g = this.#g;
+    const { hiddenSize } = this.#spec;
+    const { numHeads, numKeyValueHeads, headDim } = spec;
+    const name = (weight: string): string => `layers.${index}.${weight}`;
+    const project = (weight: string, heads: number): Value => {
+      const y = this.#linear(x, name(weight), heads * headDim, hiddenSize, spec.inputBias);
+      return spec.clip === null ? y : g.maximum(g.minimum(y, spec.clip), -spec.clip);
+    };
+    let query = project("query", numHeads);
+    let key = project("key", numKeyValueHeads);
+    const value = project("value", numKeyValueHeads);
+    if (spec.queryKeyNorm !== null) {
+      query = this.#headNorm(query, spec.queryKeyNorm, numHeads, headDim, name("queryNorm"));
+      key = this.#headNorm(key, spec.queryKeyNorm, numKeyValueHeads, headDim, name("keyNorm"));
+    }
+    if (position.factors !== undefined) query = g.multiply(query, position.factors);
+    const cache = [1, numKeyValueHeads, "capacity", headDim] as const;
+    const pastKey = g.state(`key.${index}`, "f32", cache);
+    const pastValue = g.state(`value.${index}`, "f32", cache);
+    const { output, newKey, newValue } = g.attention(
+      {
+        query,
+        key,
+        value,
+        pastKey,
+        pastValue,
+        pastLength,
+        cos: position.cos,
+        sin: position.sin,
+        bias: position.bias,
+        sinks: spec.sinks ? this.#vector(name("sinks"), numHeads) : undefined,
+      },
+      {
+        numHeads,
+        numKeyValueHeads,
+        scale: spec.scale,
+        softcap: spec.softcap ?? 0,
+        window: spec.window,
+        layout: position.layout ?? "half",
+      },
+    );
+    g.assignRows(pastKey, newKey, 2, pastLength);
+    g.assignRows(pastValue, newValue, 2, pastLength);
+    return this.#linear(output, name("attentionOutput"), hiddenSize, numHeads * headDim, spec.outputBias);
+  }
+
+  #mlp(x: Value, spec: MlpSpec, name: (weight: string) => string): Value {
+    const g = this.#g;
+    const { hiddenSize } = this.#spec;
+    const { intermediateSize, bias } = spec;
+    const up = this.#linear(x, name("up"), intermediateSize, hiddenSize, bias);
+    const middle =
+      spec.kind === "plain"
+        ? this.#activate(up, spec.activation)
+        : g.multiply(
+            this.#activate(this.#linear(x, name("gate"), intermediateSize, hiddenSize, bias), spec.activation),
+            up,
+          );
+    return this.#linear(middle, name("down"), hiddenSize, intermediateSize, bias);
+  }
+
+  #activate(x: Value, activation: Activation): Value {
+    const g = this.#g;
+    switch (activation) {
+      case "silu":
+        return g.silu(x);
+      case "gelu":
+        return g.gelu(x, "none");
+      case "gelu-tanh":
+        return g.gelu(x, "tanh");
+      case "relu":
+        return g.relu(x);
+      case "relu2": {
+        const positive = g.relu(x);
+        return g.multiply(positive, positive);
+      }
+    }
+  }
+
+  // The head.
+
+  /** ln Σ e^logit − logit[target], chunk by chunk. */
+  #losses(hidden: Value, targets: Value): Value {
+    const g = this.#g;
+    const chunks = this.#chunks();
+    if (chunks.length === 1) return g.crossEntropy(this.#chunkLogits(hidden, chunks[0]!), targets);
+    const totals: Value[] = [];
+    let chosen: Value | undefined;
+    for (const [from, to] of chunks) {
+      const logits = this.#chunkLogits(hidden, [from, to]);
+      totals.push(g.logSumExp(logits, 1, { keepDims: true }));
+      const at = g.minimum(g.maximum(g.subtract(targets, from), 0), to - from - 1);
+      const here = g.reshape(g.gatherElements(logits, g.reshape(at, ["rows", 1]), 1), ["rows"]);
+      const inside = g.and(g.lessEqual(g.scalar("i64", from), targets), g.less(targets, to));
+      chosen = chosen === undefined ? g.where(inside, here, 0) : g.where(inside, here, chosen);
+    }
+    return g.subtract(g.logSumExp(g.concat(totals, 1), 1), chosen!);
+  }
+
+  #logits(hidden: Value): Value {
+    const parts = this.#chunks().map((chunk) => this.#chunkLogits(hidden, chunk));
+    return parts.length === 1 ? parts[0]! : this.#g.concat(parts, 1);
+  }
+
+  #chunks(): [number, number][] {
+    const { vocabSize } = this.#spec;
+    const count = Math.ceil(vocabSize / (this.#options.vocabularyChunk ?? 16384));
+    const size = Math.ceil(vocabSize / count);
+    return Array.from({ length: count }, (_, i) => [i * size, Math.min(vocabSize, (i + 1) * size)]);
+  }
+
+  #chunkLogits(hidden: Value, rows: readonly [number, number]): Value {
+    const g = this.#g;
+    const { hiddenSize, vocabSize, head } = this.#spec;
+    const whole = rows[0] === 0 && rows[1] === vocabSize;
+    const weight = head.tied ? "embedding" : "head";
+    let logits = this.#linear(hidden, weight, rows[1] - rows[0], hiddenSize, false, whole ? undefined : rows);
+    if (head.bias) {
+      const bias = this.#vector("head.bias", vocabSize);
+      logits = g.add(logits, whole ? bias : g.slice(bias, 0, rows[0], rows[1]));
+    }
+    if (head.scale !== 1) logits = g.multiply(logits, head.scale);
+    if (head.softcap !== null) logits = g.multiply(g.tanh(g.divide(logits, head.softcap)), head.softcap);
+    return logits;
+  }
+
+  // Weights.
+
+  #norm(x: Value, spec: NormSpec, name: string): Value {
+    const g = this.#g;
+    const width = x.shape.at(-1) as number;
+    const weight = this.#vector(`${name}.weight`, width);
+    if (spec.kind === "rms") return g.rmsNorm(x, weight, spec.epsilon);
+    return g.layerNorm(x, weight, spec.bias ? this.#vector(`${name}.bias`, width) : undefined, spec.epsilon);
+  }
+
+  #headNorm(
+    x: Value,
+    { over, norm }: NonNullable<AttentionSpec["queryKeyNorm"]>,
+    heads: number,
+    headDim: number,
+    name: string,
+  ): Value {
+    const g = this.#g;
+    if (over === "width") return this.#norm(x, norm, name);
+    const split = g.reshape(x, [1, "tokens", heads, headDim]);
+    return g.reshape(this.#norm(split, norm, name), [1, "tokens", heads * headDim]);
+  }
+
+  /** x · Wᵀ + b for W [outputs, inputs]. */
+  #linear(
+    x: Value,
+    name: string,
+    outputs: number,
+    inputs: number,
+    bias: boolean,
+    rows?: readonly [number, number],
+  ): Value {
+    const g = this.#g;
+    const weight = `${name}.weight`;
+    // Rows are a chunk of the vocabulary, the only matrix that is ever taken in parts.
+    const whole = [rows === undefined ? outputs : this.#spec.vocabSize, inputs];
+    const form = this.#options.form?.(weight) ?? float32;
+    let y: Value;
+    if (form.kind === "float32") {
+      y = g.matmul(x, this.#parameter(weight, "float32", [outputs, inputs], whole, rows), { transposeB: true });
+    } else {
+      const { bits, blockSize } = form;
+      const { minimum, ...parts } = this.#quantized(weight, form, outputs, whole, rows);
+      y = g.quantizedMatmul(x, parts, { bits, blockSize, accuracyLevel: this.#options.accuracyLevel ?? 0 });
+      if (minimum !== undefined) {
+        // Σ over a block of x, times what the whole block is raised by.
+        const blocks = inputs / blockSize;
+        const sums = g.sum(g.reshape(x, [...x.shape.slice(0, -1), blocks, blockSize]), -1);
+        y = g.add(y, g.matmul(sums, minimum, { transposeB: true }));
+      }
+    }
+    return bias ? g.add(y, this.#vector(`${name}.bias`, outputs)) : y;
+  }
+
+  /** Rows of a matrix [count, width] by index, as float32. */
+  #rows(weight: string, count: number, width: number, indices: Value): Value {
+    const g = this.#g;
+    const form = this.#options.form?.(weight) ?? float32;
+    if (form.kind === "float32") {
+      return g.gather(this.#parameter(weight, "float32", [count, width], [count, width]), indices);
+    }
+    const { bits, blockSize } = form;
+    const parts = this.#quantized(weight, form, count, [count, width]);
+    const chosen = {
+      blocks: g.gather(parts.blocks, indices),
+      scales: g.gather(parts.scales, indices),
+      zeroPoints: parts.zeroPoints === undefined ? undefined : g.gather(parts.zeroPoints, indices),
+    };
+    const x = g.dequantize(chosen, { bits, blockSize });
+    if (parts.minimum === undefined) return x;
+    const blocks = width / blockSize;
+    const raise = g.reshape(g.gather(parts.minimum, indices), [...indices.shape, blocks, 1]);
+    return g.reshape(g.add(g.reshape(x, [...indices.shape, blocks, blockSize]), raise), [...indices.shape, width]);
+  }
+
+  #quantized(
+    weight: string,
+    form: Extract<WeightForm, { kind: "quantized" }>,
+    outputs: number,
+    whole: readonly number[],
+    rows?: readonly [number, number],
+  ): { blocks: Value; scales: Value; zeroPoints?: Value; minimum?: Value } {
+    const { bits, blockSize } = form;
+    const blocks = whole[1]! / blockSize;
+    const packed = Math.ceil((blocks * bits) / 8);
+    return {
+      blocks: this.#parameter(weight, "blocks", [outputs, blocks, (blockSize * bits) / 8], whole, rows),
+      scales: this.#parameter(weight, "scales", [outputs, blocks], whole, rows),
+      ...(form.hasZeroPoints
+        ? { zeroPoints: this.#parameter(weight, "zeroPoints", [outputs, packed], whole, rows) }
+        : {}),
+      ...(form.hasMinimum ? { minimum: this.#parameter(weight, "minimum", [outputs, blocks], whole, rows) } : {}),
+    };
+  }
+
+  #vector(name: string, length: number): Value {
+    return this.#parameter(name, "float32", [length], [length]);
+  }
+
+  #parameter(
+    weight: string,
+    part: ParameterSource["part"],
+    stored: readonly number[],
+    shape: readonly number[],
+    rows?: readonly [number, number],
+  ): Value {
+    const base = part === "float32" ? weight : `${weight}:${part}`;
+    const name = rows === undefined ? base : `${base}[${rows[0]}:${rows[1]}]`;
+    this.#parameters.set(name, { weight, part, shape, ...(rows === undefined ? {} : { rows }) });
+    return this.#g.parameter(name, part === "blocks" || part === "zeroPoints" ? "u8" : "f32", stored);
+  }
+}
+
+interface GroupInputs {
+  readonly cos?: Value;
+  readonly sin?: Value;
+  readonly layout?: "half" | "interleaved";
+  readonly bias?: Value;
+  readonly factors: Value | undefined;
+}
+
+interface Positions {
+  readonly groups: readonly GroupInputs[];
+  readonly embedding: Value | undefined;
+}

@@ -1,0 +1,433 @@
+// What a graph's position inputs are fed with: the encodings of a description, changed by a strategy, as tensors. The
+// engine asks for the tables of a length and feeds them; it never learns which encoding they are. Angles are formed in
+// float64 and cast once. Tables are filled as far as a run has come, so a new strategy starts at once at any length.
+
+import { alibi } from "../encodings/alibi.ts";
+import { show } from "../encodings/errors.ts";
+import { learnedAbsolute } from "../encodings/learned-absolute.ts";
+import { type LogitTemperature, logitTemperature } from "../encodings/logit-temperature.ts";
+import type {
+  AttentionBiasEncoding,
+  EmbeddingEncoding,
+  PositionEncoding,
+  QueryKeyEncoding,
+} from "../encodings/position-encoding.ts";
+import { computeRopeFrequencies, ropeDependsOnLength } from "../encodings/rope/scaling/index.ts";
+import type { RopeConfig, RopeFrequencies, RopeParameters } from "../encodings/rope/scaling/parameters.ts";
+import { rotaryTablesFloat32 } from "../encodings/rope/tables.ts";
+import { sinusoidal } from "../encodings/sinusoidal.ts";
+import type { ModelDescription, PositionGroup, PositionSettings } from "../formats/model-description.ts";
+import { type Tensor, tensor } from "../tensor/index.ts";
+import { applyStrategy, type Strategy, strategyApplies } from "./strategy.ts";
+
+type Rope = Extract<PositionSettings, { site: "query-key" }>;
+
+/** What is changed about a model's positions. Everything absent: the model as its file says. */
+export interface PositionChoice {
+  /** Replaces the scaling of the rotary groups that see the whole context; "drop" removes positions at any site. */
+  readonly scaling?: Strategy;
+  /** A factor on each query, on the groups that a strategy speaks of; null: none, even where the file has one. */
+  readonly logitTemperature?: LogitTemperature | null;
+  /** An encoding of the same site in place of a group's own, by index of the group. */
+  readonly encodings?: Readonly<Record<number, PositionEncoding>>;
+}
+
+/** How one group of layers knows positions in a run, for a report. */
+export interface GroupPositions {
+  readonly layers: readonly number[];
+  readonly layerType?: string;
+  readonly site: PositionEncoding["site"];
+  /** The encoding's name; of a rotary group its ropeType, or "drop". */
+  readonly encoding: string;
+  readonly rope?: RopeParameters;
+  readonly logitTemperature: LogitTemperature | null;
+}
+
+/** Tables of one length. Two with equal keys hold equal numbers. */
+export interface PositionTables {
+  readonly key: string;
+  /** Feeds of a chunk of `count` tokens after `past` ones. */
+  feeds(past: number, count: number): Record<string, Tensor>;
+}
+
+/** The positions of a model under a choice. */
+export interface Positions {
+  readonly groups: readonly GroupPositions[];
+  /** Sequences longer than this have no positions; Infinity where the encoding has no end. */
+  readonly maxLength: number;
+  /** Whether tables change with the length of the sequence (dynamic, longrope, a temperature by length). */
+  readonly dependsOnLength: boolean;
+  /** Those types by name, for a message. */
+  readonly lengthDependent: readonly string[];
+  /** What tells tables of this length from those of another. */
+  key(length: number): string;
+  /** Tables for a sequence of `length` tokens in all. Cheap: rows are computed when a chunk needs them. */
+  tables(length: number): PositionTables;
+}
+
+/** P of a rotary group: its graph's tables are [positions, P]. */
+export function rotaryPairs(position: Rope): number {
+  return computeRopeFrequencies({ headDim: position.headDim, maxPositionEmbeddings: 1, rope: position.rope }, 1)
+    .inverseFrequencies.length;
+}
+
+/** A part of the feeds: one group's tables. */
+interface GroupSource {
+  readonly description: GroupPositions;
+  readonly maxLength: number;
+  readonly dependsOnLength: boolean;
+  key(length: number): string;
+  open(length: number): (past: number, count: number, into: Record<string, Tensor>) => void;
+}
+
+/**
+ * The positions of a model under a choice.
+ *
+ * @param description how each group of layers knows positions
+ * @param learned the rows of a learned table [N, E], for a model that has one
+ * @throws RangeError for a strategy that the model has no place for, and whatever the strategy's parameters break
+ */
+export function createPositions(
+  description: ModelDescription,
+  choice: PositionChoice = {},
+  learned: Float32Array | null = null,
+): Positions {
+  const strategy = choice.scaling ?? { kind: "as-is" };
+  const { groups } = description;
+  const rotary = groups.filter((group) => group.position.site === "query-key");
+  const needsRotary = strategy.kind === "short" || strategy.kind === "parameters";
+  if (needsRotary && rotary.length === 0) {
+    const kinds = [...new Set(groups.map((group) => group.position.kind))].join(", ");
+    throw new RangeError(`--scaling: expected a model with rotary positions, got one with ${kinds}; use drop or none`);
+  }
+  for (const index of Object.keys(choice.encodings ?? {})) {
+    if (groups[Number(index)] === undefined) {
+      throw new RangeError(`encodings: expected a group from 0 to ${groups.length - 1}, got ${index}`);
+    }
+  }
+  const sources = groups.map((group, index) => groupSource(group, index));
+  const embeddings = groups.map((group) => group.position).filter((position) => position.site === "embedding");
+  const embedding = embeddings[0] === undefined ? null : embeddingSource(embeddings[0]);
+  const all = embedding === null ? sources : [...sources, embedding];
+  const key = (length: number): string => all.map((source) => source.key(length)).join("|");
+  return {
+    groups: sources.map((source) => source.description),
+    maxLength: Math.min(...all.map((source) => source.maxLength)),
+    dependsOnLength: all.some((source) => source.dependsOnLength),
+    lengthDependent: [
+      ...new Set(all.filter((source) => source.dependsOnLength).map((source) => source.description.encoding)),
+    ],
+    key,
+    tables(length) {
+      const open = all.map((source) => source.open(length));
+      return {
+        key: key(length),
+        feeds(past, count) {
+          const into: Record<string, Tensor> = {};
+          for (const one of open) one(past, count, into);
+          return into;
+        },
+      };
+    },
+  };
+
+  function groupSource(group: PositionGroup, index: number): GroupSource {
+    const applies = strategyApplies(group, description);
+    const temperature =
+      applies && choice.logitTemperature !== undefined ? choice.logitTemperature : group.logitTemperature;
+    const own = choice.encodings?.[index];
+    const site = group.position.site;
+    if (own !== undefined && own.site !== site) {
+      throw new RangeError(`encodings: expected an encoding of site ${site} for group ${index}, got ${own.site}`);
+    }
+    const source = siteSource(group, index, applies, own);
+    const byLength = temperature?.kind === "drope";
+    const { layers, layerType } = group;
+    return {
+      description: {
+        layers,
+        ...(layerType === undefined ? {} : { layerType }),
+        ...source.description,
+        logitTemperature: temperature,
+      },
+      maxLength: source.maxLength,
+      dependsOnLength: source.dependsOnLength || byLength,
+      key: (length) =>
+        temperature === null
+          ? source.key(length)
+          : `${source.key(length)}*${JSON.stringify(temperature)}${byLength ? Math.max(length, temperature.trainedLength) : ""}`,
+      open(length) {
+        const rest = source.open(length);
+        return (past, count, into) => {
+          rest(past, count, into);
+          const factors =
+            temperature === null
+              ? new Float32Array(count).fill(1)
+              : Float32Array.from(logitTemperature(temperature, range(past, count), length));
+          into[`queryFactors.${index}`] = tensor("f32", [count], factors);
+        };
+      },
+    };
+  }
+
+  function siteSource(
+    group: PositionGroup,
+    index: number,
+    applies: boolean,
+    own: PositionEncoding | undefined,
+  ): Omit<GroupSource, "description"> & {
+    readonly description: Pick<GroupPositions, "site" | "encoding" | "rope">;
+  } {
+    const { position } = group;
+    const dropped = applies && strategy.kind === "drop";
+    switch (position.site) {
+      case "query-key": {
+        if (own !== undefined) return encodingTables(own as QueryKeyEncoding, position, index);
+        const asIs: RopeConfig = {
+          headDim: position.headDim,
+          maxPositionEmbeddings: description.maxPositionEmbeddings ?? description.trainedLength ?? 1,
+          rope: position.rope,
+        };
+        const config = applies ? applyStrategy(strategy, { ...group, position }, description) : asIs;
+        return config === "drop" ? droppedTables(position, index) : ropeTables(config, index);
+      }
+      case "attention-bias": {
+        const encoding = (own as AttentionBiasEncoding | undefined) ?? biasEncoding(position);
+        const key = dropped ? "none" : own === undefined ? JSON.stringify(position) : identity(own);
+        return biasTables(encoding, index, dropped, `bias:${key}`);
+      }
+      case "embedding":
+        return {
+          description: { site: "embedding", encoding: dropped ? "drop" : position.kind },
+          maxLength: Number.POSITIVE_INFINITY,
+          dependsOnLength: false,
+          key: () => "",
+          open: () => () => undefined,
+        };
+      case "none":
+        return {
+          description: { site: "none", encoding: "nope" },
+          maxLength: Number.POSITIVE_INFINITY,
+          dependsOnLength: false,
+          key: () => "",
+          open: () => () => undefined,
+        };
+    }
+  }
+
+  /** Rows that are added to the token embeddings: one input, whichever groups of layers name them. */
+  function embeddingSource(position: Extract<PositionSettings, { site: "embedding" }>): GroupSource {
+    const index = groups.findIndex((group) => group.position === position);
+    const own = choice.encodings?.[index] as EmbeddingEncoding | undefined;
+    const encoding = own ?? embeddingEncoding(position, learned);
+    const dropped = strategy.kind === "drop";
+    const { hiddenSize } = position;
+    return {
+      description: { layers: [], site: "embedding", encoding: encoding.name, logitTemperature: null },
+      maxLength: dropped ? Number.POSITIVE_INFINITY : encoding.maxPositions,
+      dependsOnLength: false,
+      key: () => (dropped ? "rows:none" : `rows:${encoding.name}${own === undefined ? "" : identity(own)}`),
+      open: () => (past, count, into) => {
+        const rows = dropped
+          ? new Float32Array(count * hiddenSize)
+          : Float32Array.from(encoding.rows(range(past, count)));
+        into.positionRows = tensor("f32", [count, hiddenSize], rows);
+      },
+    };
+  }
+}
+
+function range(from: number, count: number): Float64Array {
+  return Float64Array.from({ length: count }, (_, i) => from + i);
+}
+
+const identities = new WeakMap<object, number>();
+let nextIdentity = 1;
+/** A caller's own encoding is told from another by being another object. */
+function identity(encoding: object): string {
+  let known = identities.get(encoding);
+  if (known === undefined) {
+    known = nextIdentity++;
+    identities.set(encoding, known);
+  }
+  return `#${known}`;
+}
+
+/** Rows of a table that grow on demand: blocks of this many at a time. */
+const blockRows = 512;
+
+/** cos and sin [R, P] filled up to what was asked for. */
+class RotaryRows {
+  readonly pairs: number;
+  cos: Float32Array = new Float32Array(0);
+  sin: Float32Array = new Float32Array(0);
+  #filled = 0;
+  readonly #fill: (from: number, to: number) => { cos: ArrayLike<number>; sin: ArrayLike<number> };
+
+  constructor(
+    pairs: number,
+    length: number,
+    fill: (from: number, to: number) => { cos: ArrayLike<number>; sin: ArrayLike<number> },
+  ) {
+    this.pairs = pairs;
+    this.#fill = fill;
+    this.#allocate(length);
+  }
+
+  #allocate(rows: number): void {
+    for (const name of ["cos", "sin"] as const) {
+      const grown = new Float32Array(rows * this.pairs);
+      grown.set(this[name].subarray(0, this.#filled * this.pairs));
+      this[name] = grown;
+    }
+  }
+
+  ensure(rows: number): void {
+    const capacity = this.cos.length / this.pairs;
+    if (rows > capacity) this.#allocate(Math.max(rows, 2 * capacity));
+    while (this.#filled < rows) {
+      const to = Math.min(this.#filled + blockRows, this.cos.length / this.pairs);
+      const block = this.#fill(this.#filled, to);
+      this.cos.set(block.cos, this.#filled * this.pairs);
+      this.sin.set(block.sin, this.#filled * this.pairs);
+      this.#filled = to;
+    }
+  }
+
+  feed(index: number, rows: number, into: Record<string, Tensor>): void {
+    this.ensure(rows);
+    const shape = [this.cos.length / this.pairs, this.pairs];
+    into[`cos.${index}`] = tensor("f32", shape, this.cos);
+    into[`sin.${index}`] = tensor("f32", shape, this.sin);
+  }
+}
+
+type SiteSource = Omit<GroupSource, "description"> & {
+  readonly description: Pick<GroupPositions, "site" | "encoding" | "rope">;
+};
+
+function ropeTables(config: RopeConfig, index: number): SiteSource {
+  const dependsOnLength = ropeDependsOnLength(config.rope);
+  const at = (length: number): RopeFrequencies => computeRopeFrequencies(config, length);
+  // Also checks the settings now, before any work.
+  const fixed = at(1);
+  const keyOf = ({ inverseFrequencies, attentionFactor }: RopeFrequencies): string =>
+    `rope:${attentionFactor};${inverseFrequencies.join()}`;
+  const fixedKey = keyOf(fixed);
+  return {
+    description: { site: "query-key", encoding: config.rope.ropeType, rope: config.rope },
+    maxLength: Number.POSITIVE_INFINITY,
+    dependsOnLength,
+    key: (length) => (dependsOnLength ? keyOf(at(length)) : fixedKey),
+    open(length) {
+      const frequencies = dependsOnLength ? at(length) : fixed;
+      const rows = new RotaryRows(frequencies.inverseFrequencies.length, length, (from, to) =>
+        rotaryTablesFloat32(frequencies, range(from, to - from)),
+      );
+      return (past, count, into) => rows.feed(index, past + count, into);
+    },
+  };
+}
+
+function droppedTables(position: Rope, index: number): SiteSource {
+  const pairs = rotaryPairs(position);
+  return {
+    description: { site: "query-key", encoding: "drop" },
+    maxLength: Number.POSITIVE_INFINITY,
+    dependsOnLength: false,
+    key: () => "drop",
+    open(length) {
+      const rows = new RotaryRows(pairs, length, (from, to) => ({
+        cos: new Float32Array((to - from) * pairs).fill(1),
+        sin: new Float32Array((to - from) * pairs),
+      }));
+      return (past, count, into) => rows.feed(index, past + count, into);
+    },
+  };
+}
+
+function encodingTables(encoding: QueryKeyEncoding, position: Rope, index: number): SiteSource {
+  const pairs = rotaryPairs(position);
+  const who = `encodings: group ${index}`;
+  if (encoding.rotaryDim !== 2 * pairs || encoding.layout !== position.layout) {
+    throw new RangeError(
+      `${who}: expected ${2 * pairs} rotated channels in layout ${position.layout}, ` +
+        `got ${encoding.rotaryDim} in ${encoding.layout}`,
+    );
+  }
+  // One pair of tables turns queries and keys in the graph.
+  const [q, k] = [encoding.queryTables([3], 8), encoding.keyTables([3], 8)];
+  if (q.cos.some((x, i) => x !== k.cos[i]) || q.sin.some((x, i) => x !== k.sin[i])) {
+    throw new RangeError(
+      `${who}: expected queries and keys to share their tables, got ${show(encoding.name)}, which differ`,
+    );
+  }
+  const name = identity(encoding);
+  return {
+    description: { site: "query-key", encoding: encoding.name },
+    maxLength: Number.POSITIVE_INFINITY,
+    dependsOnLength: encoding.dependsOnLength,
+    key: (length) => `${name}${encoding.dependsOnLength ? `@${length}` : ""}`,
+    open(length) {
+      const rows = new RotaryRows(pairs, length, (from, to) => encoding.queryTables(range(from, to - from), length));
+      return (past, count, into) => rows.feed(index, past + count, into);
+    },
+  };
+}
+
+/** bias.G [H, R]: what is added at distance d = 0 … R − 1, and the keys' positions. */
+function biasTables(encoding: AttentionBiasEncoding, index: number, dropped: boolean, key: string): SiteSource {
+  const { numHeads } = encoding;
+  return {
+    description: { site: "attention-bias", encoding: dropped ? "drop" : encoding.name },
+    maxLength: Number.POSITIVE_INFINITY,
+    dependsOnLength: false,
+    key: () => key,
+    open(length) {
+      let table = new Float32Array(0);
+      let distances = 0;
+      const keys = { positions: new BigInt64Array(0) };
+      return (past, count, into) => {
+        const total = past + count;
+        if (total > distances) {
+          distances = Math.max(total, Math.min(length, 2 * distances));
+          table = new Float32Array(numHeads * distances);
+          if (!dropped) {
+            // The row of the last query, read backwards, is the bias by distance.
+            const row = encoding.bias([distances - 1], range(0, distances));
+            for (let head = 0; head < numHeads; head++) {
+              for (let d = 0; d < distances; d++) {
+                table[head * distances + d] = row[head * distances + distances - 1 - d]!;
+              }
+            }
+          }
+          keys.positions = BigInt64Array.from({ length: distances }, (_, i) => BigInt(i));
+        }
+        into[`bias.${index}`] = tensor("f32", [numHeads, distances], table);
+        into.keys ??= tensor("i64", [total], keys.positions.subarray(0, total));
+      };
+    },
+  };
+}
+
+function biasEncoding(position: Extract<PositionSettings, { site: "attention-bias" }>): AttentionBiasEncoding {
+  if (position.kind === "alibi") {
+    const encoding = alibi({ numHeads: position.numHeads, maxBias: position.maxBias });
+    const { slopeScale = 1 } = position;
+    if (slopeScale === 1) return encoding;
+    return { ...encoding, bias: (queries, keys) => encoding.bias(queries, keys).map((x) => x * slopeScale) };
+  }
+  throw new RangeError("positions: expected a bias whose values are known, got T5's learned buckets; give `encodings`");
+}
+
+function embeddingEncoding(
+  position: Extract<PositionSettings, { site: "embedding" }>,
+  learned: Float32Array | null,
+): EmbeddingEncoding {
+  if (position.kind === "sinusoidal") {
+    const { hiddenSize, theta, layout, exponent } = position;
+    return sinusoidal({ hiddenSize, theta, layout, ...(exponent === undefined ? {} : { exponent }) });
+  }
+  if (learned === null) throw new RangeError("positions: expected the rows of the learned table, got none");
+  return learnedAbsolute({ table: learned, hiddenSize: position.hiddenSize, offset: position.offset });
+}
