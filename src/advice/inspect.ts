@@ -21,7 +21,7 @@ export interface InspectOptions {
   readonly target?: number;
   /** Overrides the length that the file's frequencies were trained at. */
   readonly trainedLength?: number;
-  /** Replaces the file's scaling on layers that see the whole context. */
+  /** Replaces the file's scaling, on the layers that its rope_parameters speaks of. */
   readonly strategy?: Strategy;
 }
 
@@ -245,15 +245,15 @@ function inspectGroup(
     }
     case "rope": {
       const trainedLength = lengths.trainedLength ?? trainedLengthOf(position, model);
-      const applied = strategyApplies(group, model) ? strategy : ({ kind: "as-is" } as const);
+      const applied = strategyApplies(group, model, strategy) ? strategy : ({ kind: "as-is" } as const);
       if (applied !== strategy && strategy.kind !== "as-is") {
         findings.push({
           code: "scaling-left-out",
           severity: "note",
           where: `layers ${group.layers.join(", ")}`,
           got: group.layerType ?? "local attention",
-          expected: "a scaling on layers that see the whole context",
-          why: "These layers never look further back than their window, which training covered.",
+          expected: "a scaling of the layers that see the whole context",
+          why: "The model keeps settings of their own for these layers; they never look further back than their window.",
           fix: "",
         });
       }

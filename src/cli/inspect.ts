@@ -33,7 +33,7 @@ Examples:
 
 --scaling takes a Hugging Face rope_parameters object, or one of
   none  drop  linear:F  ntk:F  ntk-by-parts:F  dynamic:F  yarn:F  llama3:F  gradient:F  dynamic-linear  dynamic-yarn
-and replaces the file's scaling on the layers that see the whole context.`;
+and replaces the file's scaling, on the layers that its rope_parameters speaks of (by layer type, if nested so).`;
 
 export function addInspect(program: Command): void {
   program

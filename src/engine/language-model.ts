@@ -41,7 +41,8 @@ export interface LoadModelOptions {
 
 /** How a call sees positions. */
 export interface EncodingOptions {
-  /** A strategy, its short form ("yarn:4"), or a rope_parameters object; on the layers that see the whole context. */
+  /** A strategy, its short form ("yarn:4"), or a rope_parameters object, for the layers that the file's own
+   *  rope_parameters speaks of. */
   readonly scaling?: Strategy | string | Readonly<Record<string, unknown>>;
   /** Removes positions (cos 1, sin 0) and multiplies queries by DroPE's temperature, 1 + c · ln(length / trained). */
   readonly drop?: boolean | { readonly coefficient: number };

@@ -18,7 +18,7 @@ import { rotaryTablesFloat32 } from "../encodings/rope/tables.ts";
 import { sinusoidal } from "../encodings/sinusoidal.ts";
 import type { ModelDescription, PositionGroup, PositionSettings } from "../formats/model-description.ts";
 import { type Tensor, tensor } from "../tensor/index.ts";
-import { applyStrategy, type Strategy, strategyApplies } from "./strategy.ts";
+import { applyStrategy, type Strategy, strategyApplies, strategyOf } from "./strategy.ts";
 
 type Rope = Extract<PositionSettings, { site: "query-key" }>;
 
@@ -132,9 +132,8 @@ export function createPositions(
   };
 
   function groupSource(group: PositionGroup, index: number): GroupSource {
-    const applies = strategyApplies(group, description);
-    const temperature =
-      applies && choice.logitTemperature !== undefined ? choice.logitTemperature : group.logitTemperature;
+    const applies = strategyApplies(group, description, strategy);
+    const temperature = temperatureOf(group, applies);
     const own = choice.encodings?.[index];
     const site = group.position.site;
     if (own !== undefined && own.site !== site) {
@@ -167,6 +166,20 @@ export function createPositions(
           into[`queryFactors.${index}`] = tensor("f32", [count], factors);
         };
       },
+    };
+  }
+
+  function temperatureOf(group: PositionGroup, applies: boolean): LogitTemperature | null {
+    if (choice.logitTemperature !== undefined && applies) return choice.logitTemperature;
+    const own = group.logitTemperature;
+    const said = applies ? strategyOf(strategy, group, description) : strategy;
+    if (own?.kind !== "ministral3" || said.kind !== "parameters") return own;
+    // Ministral 3 keeps its temperature inside rope_parameters.
+    const { llama_4_scaling_beta: beta, original_max_position_embeddings: original } = said.value;
+    return {
+      ...own,
+      ...(typeof beta === "number" ? { beta } : {}),
+      ...(typeof original === "number" ? { originalMaxPositionEmbeddings: original } : {}),
     };
   }
 

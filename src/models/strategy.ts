@@ -4,6 +4,8 @@
 import { show } from "../encodings/errors.ts";
 import { ropeTypes } from "../encodings/rope/scaling/index.ts";
 import type { RopeConfig, RopeParameters } from "../encodings/rope/scaling/parameters.ts";
+import { ggufArchitectures } from "../formats/gguf/index.ts";
+import { families, familyAliases } from "../formats/huggingface/families.ts";
 import { parseRopeParameters } from "../formats/huggingface/index.ts";
 import type { ModelDescription, PositionGroup, PositionSettings } from "../formats/model-description.ts";
 import { nearest } from "../formats/nearest.ts";
@@ -133,12 +135,60 @@ export function trainedLengthOf(position: Rope, model: ModelDescription): number
   return "originalMaxPositionEmbeddings" in rope ? rope.originalMaxPositionEmbeddings : model.trainedLength;
 }
 
-/** Whether a strategy speaks of this group: layers that see the whole context do, windows and chunks never reach past
- *  what they were trained on. A model of windows alone is taken whole. */
-export function strategyApplies(group: PositionGroup, model: ModelDescription): boolean {
+/** Whether a strategy speaks of this group, as the model's own code would read it: one rope_parameters speaks of every
+ *  rotary layer, except where sliding layers keep settings of their own (Gemma 3, OLMo 3, ModernBERT); a dict by layer
+ *  type speaks of the types in it; drop removes positions everywhere. */
+export function strategyApplies(group: PositionGroup, model: ModelDescription, strategy?: Strategy): boolean {
+  if (strategy?.kind === "drop") return true;
+  const byType = strategy === undefined ? null : byLayerType(strategy, model);
+  if (byType !== null) return group.layerType !== undefined && Object.hasOwn(byType, group.layerType);
   const local = (g: PositionGroup) => g.slidingWindow !== null || g.attentionChunkSize !== null;
   const rotary = model.groups.filter((g) => g.position.site === "query-key");
-  return !local(group) || rotary.every(local);
+  return !local(group) || rotary.every(local) || !slidingLayersStandApart(model);
+}
+
+/** Whether sliding layers have rotary settings of their own, which a flat rope_parameters does not touch. */
+function slidingLayersStandApart({ format, modelType }: ModelDescription): boolean {
+  if (format === "gguf") {
+    return Object.hasOwn(ggufArchitectures, modelType) && ggufArchitectures[modelType]!.sliding?.scaling === "none";
+  }
+  const name = Object.hasOwn(familyAliases, modelType) ? familyAliases[modelType]! : modelType;
+  const family = Object.hasOwn(families, name) ? families[name]! : undefined;
+  return family?.kind === "rotary" && family.sliding !== undefined;
+}
+
+/** A rope_parameters object by layer type, as transformers 5 nests it; null for a flat one. */
+function byLayerType(strategy: Strategy, model: ModelDescription): Readonly<Record<string, unknown>> | null {
+  if (strategy.kind !== "parameters") return null;
+  const types = model.groups.flatMap(({ layerType }) => (layerType === undefined ? [] : [layerType]));
+  const nested = Object.entries(strategy.value).filter(([, value]) => typeof value === "object" && !isList(value));
+  if (nested.length === 0) return null;
+  for (const key of Object.keys(strategy.value)) {
+    if (types.includes(key)) continue;
+    const known = [...new Set(types)];
+    throw new RangeError(
+      `${who}: expected rope_parameters for layer types of the model (${known.join(", ") || "it has none"}), ` +
+        `got ${show(key)}`,
+    );
+  }
+  return strategy.value;
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value);
+}
+
+/** What a strategy says of one group: of a dict by layer type, its own. */
+export function strategyOf(strategy: Strategy, group: PositionGroup, model: ModelDescription): Strategy {
+  const byType = byLayerType(strategy, model);
+  if (byType === null || group.layerType === undefined) return strategy;
+  const own = byType[group.layerType];
+  // transformers reads null as a layer type without rotation.
+  if (own === null) return { kind: "drop" };
+  if (typeof own !== "object" || isList(own)) {
+    throw new RangeError(`${who}: expected rope_parameters of ${group.layerType} to be an object, got ${show(own)}`);
+  }
+  return { kind: "parameters", value: own as Readonly<Record<string, unknown>> };
 }
 
 /**
@@ -148,12 +198,13 @@ export function strategyApplies(group: PositionGroup, model: ModelDescription): 
  *   unknown
  */
 export function applyStrategy(
-  strategy: Strategy,
+  asked: Strategy,
   group: PositionGroup & { readonly position: Rope },
   model: ModelDescription,
   trainedLength: number | null = trainedLengthOf(group.position, model),
 ): RopeConfig | "drop" {
   const { position } = group;
+  const strategy = strategyOf(asked, group, model);
   const { headDim } = position;
   const asIs: RopeConfig = { headDim, maxPositionEmbeddings: lengthOf(model), rope: position.rope };
   if (strategy.kind === "as-is") return asIs;

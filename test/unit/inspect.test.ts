@@ -136,8 +136,9 @@ describe("inspectModel", () => {
     expect(slow()).toBe(slow(16384));
   });
 
-  test("a scaling leaves windowed layers alone, and says so", () => {
+  test("a scaling leaves windowed layers with settings of their own alone, and says so", () => {
     const model = describedModel(base, {
+      modelType: "gemma3_text",
       groups: [
         ropeGroup(base, { layers: [0], layerType: "sliding_attention", slidingWindow: 512 }),
         ropeGroup(base, { layers: [1], layerType: "full_attention" }),
@@ -146,6 +147,17 @@ describe("inspectModel", () => {
     const inspection = inspectModel(model, { target: 8192, strategy: parseStrategy("linear:2") });
     expect(inspection.groups.map((g) => g.ropeType)).toEqual(["default", "linear"]);
     expect(inspection.findings.map((f) => f.code)).toEqual(["scaling-left-out"]);
+    // Where one rope_parameters serves both, as in Qwen 2 and Gemma 2, both are scaled.
+    const shared = inspectModel(
+      { ...model, modelType: "qwen2" },
+      { target: 8192, strategy: parseStrategy("linear:2") },
+    );
+    expect(shared.groups.map((g) => g.ropeType)).toEqual(["linear", "linear"]);
+    const byType = { kind: "parameters", value: { sliding_attention: { rope_type: "linear", factor: 2 } } } as const;
+    expect(inspectModel(model, { target: 8192, strategy: byType }).groups.map((g) => g.ropeType)).toEqual([
+      "linear",
+      "default",
+    ]);
   });
 
   test("replacing a linear scaling that was trained with is a warning", () => {
