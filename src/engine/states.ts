@@ -1,6 +1,83 @@
-// Writing into tensors that live in a session: rows along an axis, and moving contents into another size.
+// Tensors that live in a session, or in several that share them: writing rows along an axis, and moving contents into
+// another size.
 
-import { allocate, elementCount, formatShape, type Shape, type Tensor, tensor } from "../tensor/index.ts";
+import { evaluateShape, formatType, type Graph } from "../graph/index.ts";
+import { allocate, elementCount, formatShape, type Shape, type Tensor, tensor, zeros } from "../tensor/index.ts";
+import type { LoadOptions, Session } from "./backend.ts";
+import { bindStateSizes } from "./binding.ts";
+
+/** The states of one session, or of several on one backend. Calls that touch them stand in one queue. */
+export class States {
+  readonly tensors: Map<string, Tensor> = new Map();
+  /** The arrays of values before the last: written over by the next. */
+  readonly spares: Map<string, Tensor> = new Map();
+  sizes: Map<string, number>;
+  readonly #shapes = new Map<string, string>();
+  #users = 1;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(graph: Graph, sizes: Readonly<Record<string, number>> | undefined) {
+    this.sizes = bindStateSizes(graph, sizes);
+    for (const state of graph.states) {
+      this.#shapes.set(state.name, formatType(state));
+      this.tensors.set(state.name, zeros(state.dtype, evaluateShape(state.shape, this.sizes)));
+    }
+  }
+
+  /** Lets another graph's session use these. Throws RangeError when its states are not the same ones. */
+  share(graph: Graph): States {
+    for (const state of graph.states) {
+      const known = this.#shapes.get(state.name);
+      if (known !== formatType(state)) {
+        throw new RangeError(
+          `load: expected the shared state ${state.name} to be ${formatType(state)}, got ${known ?? "none"}`,
+        );
+      }
+    }
+    this.#users++;
+    return this;
+  }
+
+  /** One call after the other. */
+  queue<T>(body: () => Promise<T>): Promise<T> {
+    const next = this.#last.then(body, body);
+    this.#last = next.catch(() => undefined);
+    return next;
+  }
+
+  /** What fits of the old contents stays where it was. */
+  resize(graph: Graph, sizes: Readonly<Record<string, number>>): void {
+    this.sizes = bindStateSizes(graph, { ...Object.fromEntries(this.sizes), ...sizes });
+    for (const state of graph.states) {
+      const old = this.tensors.get(state.name)!;
+      const shape = evaluateShape(state.shape, this.sizes);
+      if (shape.join() === old.shape.join()) continue;
+      this.tensors.set(state.name, resized(old, shape));
+      this.spares.delete(state.name);
+    }
+  }
+
+  /** Waits for what is under way; the last user frees the tensors. */
+  async release(): Promise<void> {
+    await this.#last.catch(() => undefined);
+    if (--this.#users > 0) return;
+    this.tensors.clear();
+    this.spares.clear();
+  }
+}
+
+/** The states of a session that is being loaded: new ones, or another session's of this class. */
+export function statesFor(
+  graph: Graph,
+  { sizes, shareStates }: LoadOptions,
+  sessionClass: abstract new (...parts: never[]) => Session & { readonly states: States },
+): States {
+  if (shareStates === undefined) return new States(graph, sizes);
+  if (!(shareStates instanceof sessionClass)) {
+    throw new TypeError("load: expected states to share of a session on the same backend, got another backend's");
+  }
+  return shareStates.states.share(graph);
+}
 
 /** Throws RangeError when rows would pass the end of an axis. */
 export function expectRows(shape: Shape, count: number, axis: number, start: number, who: string): void {

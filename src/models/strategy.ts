@@ -238,9 +238,9 @@ export function applyStrategy(
       maxPositionEmbeddings: model.maxPositionEmbeddings,
       headDim,
     });
-    // `dynamic` starts to change at the trained length, whatever the file now claims.
-    const claimed = rope.ropeType === "dynamic" ? trainedLength : lengthOf(model);
-    return { headDim, maxPositionEmbeddings: claimed, rope };
+    // As transformers would read the file with this dict in it: `dynamic` starts to change at the length that the file
+    // claims, where the short form starts at the trained one.
+    return { headDim, maxPositionEmbeddings: lengthOf(model), rope };
   }
   const { name, factor } = strategy;
   const original = { originalMaxPositionEmbeddings: trainedLength };

@@ -120,6 +120,25 @@ describe.each(backends)("$name", ({ backend }) => {
       }
     });
 
+    test("two sessions share a cache: each goes on where the other stopped", async () => {
+      const graph = cachedAttention(window, kept);
+      await using whole = await backend.load(graph, {}, { sizes: { capacity: LENGTH } });
+      const expected = toNumbers((await whole.run(feed(0, LENGTH))).out!);
+      const first = await backend.load(graph, {}, { sizes: { capacity: 6 } });
+      await using second = await backend.load(graph, {}, { shareStates: first });
+      const got = [...toNumbers((await first.run(feed(0, 5))).out!)];
+      got.push(...toNumbers((await second.run(feed(5, 6))).out!));
+      await second.resize({ capacity: LENGTH });
+      got.push(...toNumbers((await first.run(feed(6, 12))).out!));
+      // What is shared lives as long as its last user.
+      await first.dispose();
+      got.push(...toNumbers((await second.run(feed(12, LENGTH))).out!));
+      got.forEach((x, i) => void expect(Math.abs(x - expected[i]!)).toBeLessThan(2e-6));
+      const other = graphBuilder("other");
+      other.assign(other.state("key0", "f32", [3]), other.numbers("f32", [3], [1, 2, 3]));
+      await expect(backend.load(other.build(), {}, { shareStates: second })).rejects.toThrow(/shared state key0 to be/);
+    });
+
     test("going back writes over what was there", async () => {
       const graph = cachedAttention(window, kept);
       await using session = await backend.load(graph, {}, { sizes: { capacity: LENGTH } });

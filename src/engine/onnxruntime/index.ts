@@ -5,6 +5,7 @@
 import { encodeOnnx, lowerToOnnx } from "../../graph/index.ts";
 import type { Backend } from "../backend.ts";
 import { bindWeights } from "../binding.ts";
+import { statesFor } from "../states.ts";
 import { importRuntime, inNode, type Provider, providerTargets } from "./runtime.ts";
 import { OnnxRuntimeSession } from "./session.ts";
 import { packWeights } from "./weights.ts";
@@ -45,6 +46,7 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
       fusedAttention: true,
     },
     async load(graph, weights, loadOptions = {}) {
+      const states = statesFor(graph, loadOptions, OnnxRuntimeSession);
       const packed = await packWeights(bindWeights(graph, weights), provider === "node");
       const program = lowerToOnnx(graph, { target, weights: packed.weights, ownBuffers: provider === "node" });
       const ort = await importRuntime(provider);
@@ -59,7 +61,7 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
         ...packed.options,
         ...options.sessionOptions,
       });
-      return new OnnxRuntimeSession(graph, ort, session, program, loadOptions.sizes);
+      return new OnnxRuntimeSession(graph, ort, session, program, states);
     },
   };
 }

@@ -9,8 +9,8 @@
 import { evaluateShape, type Graph, type OnnxProgram, type ValueType } from "../../graph/index.ts";
 import { type Dtype, elementCount, type Tensor, tensor, zeros } from "../../tensor/index.ts";
 import { DisposedError, type Feeds, type Session } from "../backend.ts";
-import { type Bindings, bindFeeds, bindFetches, bindStateSizes, stateNamed } from "../binding.ts";
-import { expectRows, resized, writeRows } from "../states.ts";
+import { type Bindings, bindFeeds, bindFetches, stateNamed } from "../binding.ts";
+import { expectRows, type States, writeRows } from "../states.ts";
 import type { OrtModule, OrtSession, OrtTensor } from "./runtime.ts";
 
 /** ONNX Runtime's names; its JavaScript API has none for bf16. */
@@ -32,38 +32,26 @@ export class OnnxRuntimeSession implements Session {
   readonly #ort: OrtModule;
   readonly #session: OrtSession;
   readonly #program: OnnxProgram;
-  readonly #states = new Map<string, Tensor>();
-  /** The arrays of states' values before the last: written over by the next. */
-  readonly #spares = new Map<string, Tensor>();
-  #sizes: Map<string, number>;
-  #last: Promise<unknown> = Promise.resolve();
+  /** Its own, or those that it shares. */
+  readonly states: States;
   #disposed = false;
 
-  constructor(
-    graph: Graph,
-    ort: OrtModule,
-    session: OrtSession,
-    program: OnnxProgram,
-    sizes: Readonly<Record<string, number>> | undefined,
-  ) {
+  constructor(graph: Graph, ort: OrtModule, session: OrtSession, program: OnnxProgram, states: States) {
     this.graph = graph;
     this.#ort = ort;
     this.#session = session;
     this.#program = program;
-    this.#sizes = bindStateSizes(graph, sizes);
-    for (const state of graph.states) {
-      this.#states.set(state.name, zeros(state.dtype, evaluateShape(state.shape, this.#sizes)));
-    }
+    this.states = states;
   }
 
   run(feeds: Feeds = {}, fetches?: readonly string[]): Promise<Record<string, Tensor>> {
     return this.#queue(async () => {
       const wanted = bindFetches(this.graph, fetches);
-      const bindings = bindFeeds(this.graph, feeds, this.#sizes);
+      const bindings = bindFeeds(this.graph, feeds, this.states.sizes);
       this.#checkRows(feeds, bindings);
       const given: Record<string, OrtTensor> = {};
       for (const [name, feed] of Object.entries(feeds)) given[name] = this.#toOrt(feed);
-      for (const [name, state] of this.#states) given[name] = this.#toOrt(state);
+      for (const { name } of this.graph.states) given[name] = this.#toOrt(this.states.tensors.get(name)!);
 
       const types = new Map<string, ValueType>();
       for (const { name, value } of this.graph.outputs) {
@@ -93,11 +81,11 @@ export class OnnxRuntimeSession implements Session {
         if (names.kind === "inPlace") continue;
         const value = got.get(names.value)!;
         if (update.kind === "replace") {
-          this.#spares.set(update.state.name, this.#states.get(update.state.name)!);
-          this.#states.set(update.state.name, own(value));
+          this.states.spares.set(update.state.name, this.states.tensors.get(update.state.name)!);
+          this.states.tensors.set(update.state.name, own(value));
         } else {
           const start = Number(got.get(names.start!)!.data[0]);
-          writeRows(this.#states.get(update.state.name)!, value, update.axis, start, update.state.name);
+          writeRows(this.states.tensors.get(update.state.name)!, value, update.axis, start, update.state.name);
         }
       }
       return out;
@@ -124,7 +112,7 @@ export class OnnxRuntimeSession implements Session {
     for (const [state, { kind, value }] of this.#program.updates) {
       if (kind === "inPlace") fetches[value] = given[state]!;
       // A new value goes into the array that the last one left, and they change places.
-      const spare = this.#spares.get(state);
+      const spare = this.states.spares.get(state);
       if (kind === "replace" && spare !== undefined && !outputs.has(value) && !out.has(value)) out.set(value, spare);
     }
     for (const [name, { dtype, shape }] of types) {
@@ -147,49 +135,38 @@ export class OnnxRuntimeSession implements Session {
       if (update.kind !== "rows" || this.#program.updates.get(update.state.name)!.kind !== "inPlace") continue;
       const start = Number(feeds[update.start.name]!.data[0]);
       const rows = evaluateShape(update.rows.shape, bindings)[update.axis]!;
-      expectRows(this.#states.get(update.state.name)!.shape, rows, update.axis, start, update.state.name);
+      expectRows(this.states.tensors.get(update.state.name)!.shape, rows, update.axis, start, update.state.name);
     }
   }
 
   readState(name: string): Promise<Tensor> {
     return this.#queue(async () => {
       stateNamed(this.graph, name);
-      return copy(this.#states.get(name)!);
+      return copy(this.states.tensors.get(name)!);
     });
   }
 
   writeState(name: string, value: Tensor): Promise<void> {
     return this.#queue(async () => {
       stateNamed(this.graph, name);
-      const state = this.#states.get(name)!;
+      const state = this.states.tensors.get(name)!;
       if (value.dtype !== state.dtype || value.shape.join() !== state.shape.join()) {
         throw new RangeError(
           `writeState: expected ${name} to be ${state.dtype}[${state.shape}], got ${value.dtype}[${value.shape}]`,
         );
       }
-      this.#states.set(name, copy(value));
+      this.states.tensors.set(name, copy(value));
     });
   }
 
   resize(sizes: Readonly<Record<string, number>>): Promise<void> {
-    return this.#queue(async () => {
-      this.#sizes = bindStateSizes(this.graph, { ...Object.fromEntries(this.#sizes), ...sizes });
-      for (const state of this.graph.states) {
-        const old = this.#states.get(state.name)!;
-        const shape = evaluateShape(state.shape, this.#sizes);
-        if (shape.join() === old.shape.join()) continue;
-        this.#states.set(state.name, resized(old, shape));
-        this.#spares.delete(state.name);
-      }
-    });
+    return this.#queue(async () => this.states.resize(this.graph, sizes));
   }
 
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;
-    await this.#last.catch(() => undefined);
-    this.#states.clear();
-    this.#spares.clear();
+    await this.states.release();
     await this.#session.release();
   }
 
@@ -204,9 +181,7 @@ export class OnnxRuntimeSession implements Session {
         new DisposedError(`session: expected one that is in use, got a disposed one of ${this.graph.name}`),
       );
     }
-    const next = this.#last.then(body, body);
-    this.#last = next.catch(() => undefined);
-    return next;
+    return this.states.queue(body);
   }
 
   #toOrt(value: Tensor): OrtTensor {

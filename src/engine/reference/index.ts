@@ -4,6 +4,7 @@
 import { dtypes, isFloat } from "../../tensor/index.ts";
 import type { Backend } from "../backend.ts";
 import { bindWeights } from "../binding.ts";
+import { statesFor } from "../states.ts";
 import { ReferenceSession, weightTensors } from "./session.ts";
 
 /**
@@ -30,6 +31,6 @@ export const referenceBackend: Backend = {
   },
   async load(graph, weights, options = {}) {
     const sources = bindWeights(graph, weights);
-    return new ReferenceSession(graph, await weightTensors(sources), options.sizes);
+    return new ReferenceSession(graph, await weightTensors(sources), statesFor(graph, options, ReferenceSession));
   },
 };

@@ -12,29 +12,26 @@ import {
   type OpName,
   type Value,
 } from "../../graph/index.ts";
-import { type Tensor, tensor, viewBytes, zeros } from "../../tensor/index.ts";
+import { type Tensor, tensor, viewBytes } from "../../tensor/index.ts";
 import { DisposedError, type Feeds, type Session, type WeightSource } from "../backend.ts";
-import { bindFeeds, bindFetches, bindStateSizes, isFileWeight, stateNamed } from "../binding.ts";
-import { resized, writeRows } from "../states.ts";
+import { bindFeeds, bindFetches, isFileWeight, stateNamed } from "../binding.ts";
+import { type States, writeRows } from "../states.ts";
 import { fromTensor, type Operand, settle, toTensor } from "./arrays.ts";
 import { type Kernel, referenceKernels } from "./kernels.ts";
 
 export class ReferenceSession implements Session {
   readonly graph: Graph;
   readonly #fixed = new Map<Value, Operand>();
-  readonly #states = new Map<string, Tensor>();
+  /** Its own, or those that it shares. */
+  readonly states: States;
   readonly #lastUse: ReadonlyMap<Value, number>;
-  #sizes: Map<string, number>;
   #disposed = false;
 
-  constructor(graph: Graph, weights: ReadonlyMap<string, Tensor>, sizes: Readonly<Record<string, number>> | undefined) {
+  constructor(graph: Graph, weights: ReadonlyMap<string, Tensor>, states: States) {
     this.graph = graph;
     for (const parameter of graph.parameters) this.#fixed.set(parameter, fromTensor(weights.get(parameter.name)!));
     for (const { value, tensor: constant } of graph.constants) this.#fixed.set(value, fromTensor(constant));
-    this.#sizes = bindStateSizes(graph, sizes);
-    for (const state of graph.states) {
-      this.#states.set(state.name, zeros(state.dtype, evaluateShape(state.shape, this.#sizes)));
-    }
+    this.states = states;
     const lastUse = new Map<Value, number>();
     graph.nodes.forEach((node, i) => {
       for (const value of nodeInputs(node)) lastUse.set(value, i);
@@ -50,10 +47,10 @@ export class ReferenceSession implements Session {
   async run(feeds: Feeds = {}, fetches?: readonly string[]): Promise<Record<string, Tensor>> {
     this.#alive();
     const wanted = bindFetches(this.graph, fetches);
-    const bindings = bindFeeds(this.graph, feeds, this.#sizes);
+    const bindings = bindFeeds(this.graph, feeds, this.states.sizes);
     const values = new Map(this.#fixed);
     for (const input of this.graph.inputs) values.set(input, fromTensor(feeds[input.name]!));
-    for (const state of this.graph.states) values.set(state, fromTensor(this.#states.get(state.name)!));
+    for (const state of this.graph.states) values.set(state, fromTensor(this.states.tensors.get(state.name)!));
     this.graph.nodes.forEach((node, i) => {
       const targets = node.outputs.map(({ dtype, shape }) => ({ dtype, shape: evaluateShape(shape, bindings) }));
       const results = this.#compute(node, values, targets);
@@ -72,7 +69,7 @@ export class ReferenceSession implements Session {
     // Every new value is copied before any state changes: one state's update may be another state.
     const changes = this.graph.updates.map((update) => {
       const value = toTensor(values.get(update.kind === "replace" ? update.value : update.rows)!);
-      const state = this.#states.get(update.state.name)!;
+      const state = this.states.tensors.get(update.state.name)!;
       if (update.kind === "replace") return () => void (state.data as Float32Array).set(value.data as Float32Array);
       const start = values.get(update.start)!.data[0]!;
       return () => writeRows(state, value, update.axis, start, update.state.name);
@@ -96,14 +93,14 @@ export class ReferenceSession implements Session {
   async readState(name: string): Promise<Tensor> {
     this.#alive();
     stateNamed(this.graph, name);
-    const { dtype, shape, data } = this.#states.get(name)!;
+    const { dtype, shape, data } = this.states.tensors.get(name)!;
     return tensor(dtype, shape, data.slice() as never) as Tensor;
   }
 
   async writeState(name: string, value: Tensor): Promise<void> {
     this.#alive();
     stateNamed(this.graph, name);
-    const state = this.#states.get(name)!;
+    const state = this.states.tensors.get(name)!;
     if (value.dtype !== state.dtype || value.shape.join() !== state.shape.join()) {
       throw new RangeError(
         `writeState: expected ${name} to be ${state.dtype}[${state.shape}], got ${value.dtype}[${value.shape}]`,
@@ -114,18 +111,14 @@ export class ReferenceSession implements Session {
 
   async resize(sizes: Readonly<Record<string, number>>): Promise<void> {
     this.#alive();
-    this.#sizes = bindStateSizes(this.graph, { ...Object.fromEntries(this.#sizes), ...sizes });
-    for (const state of this.graph.states) {
-      const old = this.#states.get(state.name)!;
-      const shape = evaluateShape(state.shape, this.#sizes);
-      if (shape.join() !== old.shape.join()) this.#states.set(state.name, resized(old, shape));
-    }
+    this.states.resize(this.graph, sizes);
   }
 
   async dispose(): Promise<void> {
+    if (this.#disposed) return;
     this.#disposed = true;
     this.#fixed.clear();
-    this.#states.clear();
+    await this.states.release();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
