@@ -6,14 +6,21 @@ import { viewBytes } from "../../../tensor/index.ts";
 import type { Codec } from "../codec.ts";
 import { float16Table } from "../float16-table.ts";
 
-/** 16 bytes of nibbles at `from` (low: 0..15, high: 16..31) as 32 neighbouring nibbles at `to`. */
-export function reorderNibbles(bytes: Uint8Array, from: number, blocks: Uint8Array, to: number): void {
-  for (let i = 0; i < 8; i++) {
-    const a = bytes[from + 2 * i]!;
-    const b = bytes[from + 2 * i + 1]!;
-    blocks[to + i] = (a & 15) | (b << 4);
-    blocks[to + i + 8] = (a >> 4) | (b & 0xf0);
+/**
+ * Nibbles of `count` words of two bytes, which pair element j (low) with j + 2 · count (high), as `2 · count` bytes of
+ * neighbours at `to`.
+ */
+export function reorderNibbles(words: Uint16Array, from: number, count: number, blocks: Uint8Array, to: number): void {
+  for (let i = 0; i < count; i++) {
+    const word = words[from + i]!;
+    blocks[to + i] = (word & 15) | ((word >> 4) & 0xf0);
+    blocks[to + i + count] = ((word >> 4) & 15) | ((word >> 8) & 0xf0);
   }
+}
+
+/** Blocks of even length as words of two bytes; a copy only where they start at an odd address. */
+export function wordsOf(bytes: Uint8Array, byteLength: number): Uint16Array {
+  return viewBytes("f16", bytes.subarray(0, byteLength));
 }
 
 const q4_0: Codec = {
@@ -44,10 +51,10 @@ const q4_0: Codec = {
     minimum: false,
     run(bytes, units, blocks, scales) {
       const half = float16Table();
+      const words = wordsOf(bytes, 18 * units);
       for (let u = 0; u < units; u++) {
-        const p = 18 * u;
-        scales[u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
-        reorderNibbles(bytes, p + 2, blocks, 16 * u);
+        scales[u] = half[words[9 * u]!]!;
+        reorderNibbles(words, 9 * u + 1, 8, blocks, 16 * u);
       }
     },
   },
@@ -83,12 +90,12 @@ const q4_1: Codec = {
     // d · q + m = d · (q − 8) + (m + 8d): the one number that float32 may have to round.
     run(bytes, units, blocks, scales, minimum) {
       const half = float16Table();
+      const words = wordsOf(bytes, 20 * units);
       for (let u = 0; u < units; u++) {
-        const p = 20 * u;
-        const d = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
+        const d = half[words[10 * u]!]!;
         scales[u] = d;
-        minimum[u] = half[bytes[p + 2]! | (bytes[p + 3]! << 8)]! + 8 * d;
-        reorderNibbles(bytes, p + 4, blocks, 16 * u);
+        minimum[u] = half[words[10 * u + 1]!]! + 8 * d;
+        reorderNibbles(words, 10 * u + 2, 8, blocks, 16 * u);
       }
     },
   },
@@ -198,7 +205,7 @@ const q8_0: Codec = {
   // d f16, int8 [32]: d · q. A block is 17 words of two bytes.
   decode(bytes, units, out) {
     const half = float16Table();
-    const words = viewBytes("f16", bytes.subarray(0, 34 * units));
+    const words = wordsOf(bytes, 34 * units);
     let o = 0;
     for (let p = 0; p < words.length; p += 17) {
       const d = half[words[p]!]!;
@@ -216,11 +223,12 @@ const q8_0: Codec = {
     minimum: false,
     run(bytes, units, blocks, scales) {
       const half = float16Table();
+      const words = wordsOf(bytes, 34 * units);
+      const target = new Uint16Array(blocks.buffer, blocks.byteOffset, 16 * units);
       for (let u = 0; u < units; u++) {
-        const p = 34 * u;
-        const to = 32 * u;
-        scales[u] = half[bytes[p]! | (bytes[p + 1]! << 8)]!;
-        for (let j = 0; j < 32; j++) blocks[to + j] = bytes[p + 2 + j]! ^ 0x80;
+        scales[u] = half[words[17 * u]!]!;
+        // int8 to uint8 around 128: the top bit turned over.
+        for (let j = 0; j < 16; j++) target[16 * u + j] = words[17 * u + 1 + j]! ^ 0x8080;
       }
     },
   },

@@ -4,6 +4,7 @@
 
 import type { Codec } from "../codec.ts";
 import { float16Table } from "../float16-table.ts";
+import { reorderNibbles, wordsOf } from "./simple.ts";
 
 /** Scales and minima of the super block under way; loops run one at a time and to their end, so one of each will do. */
 const scale = new Float64Array(16);
@@ -198,6 +199,7 @@ const q4_k: Codec = {
     // d · q − m = d · (q − 8) + (8d − m): the one number that float32 may have to round.
     run(bytes, units, blocks, scales, minimum) {
       const half = float16Table();
+      const words = wordsOf(bytes, 144 * units);
       for (let u = 0; u < units; u++) {
         const p = 144 * u;
         readQ4Scales(bytes, p, half);
@@ -206,16 +208,7 @@ const q4_k: Codec = {
           scales[first + r] = scale[r]!;
           minimum[first + r] = 8 * scale[r]! - least[r]!;
         }
-        for (let g = 0; g < 4; g++) {
-          const from = p + 16 + 32 * g;
-          const to = 16 * (first + 2 * g);
-          for (let i = 0; i < 16; i++) {
-            const a = bytes[from + 2 * i]!;
-            const b = bytes[from + 2 * i + 1]!;
-            blocks[to + i] = (a & 15) | (b << 4);
-            blocks[to + i + 16] = (a >> 4) | (b & 0xf0);
-          }
-        }
+        for (let g = 0; g < 4; g++) reorderNibbles(words, 72 * u + 8 + 16 * g, 16, blocks, 16 * (first + 2 * g));
       }
     },
   },
