@@ -15,7 +15,7 @@ import { MissingWeightError } from "../graph/index.ts";
 import type { WeightForm } from "./decoder.ts";
 import { familyOf } from "./families/index.ts";
 import type { ModelFamily } from "./family.ts";
-import { type NameMap, type RowRange, ruleFor, type WeightRule } from "./names.ts";
+import { type NameMap, placedNames, type RowRange, ruleFor, type WeightRule } from "./names.ts";
 import { ggufSettings, huggingFaceSettings, llama2cSettings, type Settings } from "./settings.ts";
 import type { ModelSpec } from "./spec.ts";
 
@@ -118,7 +118,7 @@ export interface CheckpointParts {
 
 /** A checkpoint from its parts. */
 export function createCheckpoint({ path, description, weights, family, settings }: CheckpointParts): Checkpoint {
-  const map = nameMapOf(family, description, path);
+  const map = placedNames(nameMapOf(family, description, path), (tensor) => weights.has(tensor));
   const has = (weight: string): boolean => {
     const rule = ruleFor(map, weight);
     return rule !== undefined && weights.has(rule.tensor);

@@ -47,6 +47,9 @@ export interface DecoderOptions {
   readonly queryFactors?: boolean;
   /** Of quantised products: 0 exact in float32, 4 with activations rounded to int8 (faster for one token). */
   readonly accuracyLevel?: 0 | 4;
+  /** Gives every head a sink of −1e30, which adds exactly nothing to a softmax, and makes ONNX Runtime choose the kernel
+   *  that is faster for one query; slower and quadratic in memory for many. */
+  readonly neutralSinks?: boolean;
   /** Columns of the logits that exist at once; 16384 when absent. */
   readonly vocabularyChunk?: number;
 }
@@ -186,8 +189,9 @@ class Builder {
     const read = before(x, "attentionNorm");
     const attended = after(attend(read), "attentionPostNorm");
     if (parallel === "no") {
-      const middle = g.add(x, attended);
-      return g.add(middle, after(mlp(before(middle, "mlpNorm")), "mlpPostNorm"));
+      const middle = g.add(layer.residualFromNorm ? read : x, attended);
+      const other = before(middle, "mlpNorm");
+      return g.add(layer.residualFromNorm ? other : middle, after(mlp(other), "mlpPostNorm"));
     }
     const other = parallel === "one-norm" ? read : before(x, "mlpNorm");
     return g.add(g.add(x, attended), after(mlp(other), "mlpPostNorm"));
@@ -224,7 +228,7 @@ class Builder {
         cos: position.cos,
         sin: position.sin,
         bias: position.bias,
-        sinks: spec.sinks ? this.#vector(name("sinks"), numHeads) : undefined,
+        sinks: this.#sinks(spec, name("sinks")),
       },
       {
         numHeads,
@@ -238,6 +242,12 @@ class Builder {
     g.assignRows(pastKey, newKey, 2, pastLength);
     g.assignRows(pastValue, newValue, 2, pastLength);
     return this.#linear(output, name("attentionOutput"), hiddenSize, numHeads * headDim, spec.outputBias);
+  }
+
+  #sinks({ sinks, numHeads }: AttentionSpec, name: string): Value | undefined {
+    if (sinks) return this.#vector(name, numHeads);
+    if (this.#options.neutralSinks !== true) return undefined;
+    return this.#g.numbers("f32", [numHeads], new Float32Array(numHeads).fill(-1e30));
   }
 
   #mlp(x: Value, spec: MlpSpec, name: (weight: string) => string): Value {
@@ -340,7 +350,19 @@ class Builder {
     const g = this.#g;
     if (over === "width") return this.#norm(x, norm, name);
     const split = g.reshape(x, [1, "tokens", heads, headDim]);
-    return g.reshape(this.#norm(split, norm, name), [1, "tokens", heads * headDim]);
+    const out = over === "head" ? this.#norm(split, norm, name) : this.#eachHeadNorm(split, norm, name);
+    return g.reshape(out, [1, "tokens", heads * headDim]);
+  }
+
+  /** A norm of x [1, tokens, H, D] over D, with a weight [H, D]. */
+  #eachHeadNorm(x: Value, { kind, epsilon, bias }: NormSpec, name: string): Value {
+    const g = this.#g;
+    const shape = x.shape.slice(2) as number[];
+    const part = (which: string): Value => this.#parameter(`${name}.${which}`, "float32", shape, shape);
+    const ones = g.numbers("f32", [shape[1]!], new Float32Array(shape[1]!).fill(1));
+    const normal = kind === "rms" ? g.rmsNorm(x, undefined, epsilon) : g.layerNorm(x, ones, undefined, epsilon);
+    const scaled = g.multiply(normal, part("weight"));
+    return bias ? g.add(scaled, part("bias")) : scaled;
   }
 
   /** x · Wᵀ + b for W [outputs, inputs]. */

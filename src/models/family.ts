@@ -25,6 +25,7 @@ export interface DecoderFeatures {
   readonly outputNorm?: boolean;
   readonly parallel?: LayerSpec["parallel"];
   readonly residualScale?: number;
+  readonly residualFromNorm?: boolean;
   readonly inputBias?: boolean;
   readonly outputBias?: boolean;
   readonly queryKeyNorm?: AttentionSpec["queryKeyNorm"];
@@ -37,6 +38,8 @@ export interface DecoderFeatures {
   readonly embeddingScale?: number;
   readonly embeddingNorm?: NormSpec | null;
   readonly head?: Partial<ModelSpec["head"]>;
+  /** Where config.json leaves vocab_size out (a text_config that holds differences from its class). */
+  readonly vocabSize?: number;
   /** Where the head is tied when config.json does not say (PreTrainedConfig: true). */
   readonly tiedByDefault?: boolean;
 }
@@ -124,6 +127,7 @@ export function decoderSpec(
       outputNorm: own.outputNorm ?? false,
       parallel: own.parallel ?? "no",
       residualScale: own.residualScale ?? 1,
+      residualFromNorm: own.residualFromNorm ?? false,
     });
   }
   const tied =
@@ -132,7 +136,7 @@ export function decoderSpec(
       : settings.flag(keys.tied, features.tiedByDefault ?? false);
   return {
     family,
-    vocabSize: description.vocabSize ?? settings.count(keys.vocabSize),
+    vocabSize: description.vocabSize ?? settings.count(keys.vocabSize, features.vocabSize),
     hiddenSize,
     embedding: { scale: features.embeddingScale ?? 1, norm: features.embeddingNorm ?? null },
     groups,

@@ -71,6 +71,38 @@ export interface NameMap {
   readonly layer: { readonly [W in LayerWeight]?: string | WeightRule };
   /** Tensors of the checkpoint that no map names and that mean nothing here: buffers, other modalities. */
   readonly ignored?: RegExp;
+  /** Where the same names are found in other files. The first under which the embedding exists is taken. */
+  readonly placements?: readonly Placement[];
+}
+
+/** Names that begin so begin otherwise: a text model inside a multimodal one, a base model saved without its head. */
+export type Placement = readonly (readonly [from: string, to: string])[];
+
+/** The map as a checkpoint spells it: its own names if they are there, else those of a placement. */
+export function placedNames(map: NameMap, has: (tensor: string) => boolean): NameMap {
+  const anchor = map.model["embedding.weight"];
+  if (anchor === undefined || map.placements === undefined) return map;
+  const { tensor } = ruleOf(anchor);
+  if (has(tensor)) return map;
+  const placement = map.placements.find((one) => has(moved(tensor, one)));
+  if (placement === undefined) return map;
+  const move = <W extends string>(table: { readonly [K in W]?: string | WeightRule }) =>
+    Object.fromEntries(
+      Object.entries<string | WeightRule>(table as Record<string, string | WeightRule>).map(([weight, entry]) => {
+        const rule = ruleOf(entry);
+        return [weight, { ...rule, tensor: moved(rule.tensor, placement) }];
+      }),
+    ) as { [K in W]?: WeightRule };
+  return { ...map, model: move(map.model), layer: move(map.layer) };
+}
+
+function moved(tensor: string, placement: Placement): string {
+  const found = placement.find(([from]) => tensor.startsWith(from));
+  return found === undefined ? tensor : found[1] + tensor.slice(found[0].length);
+}
+
+function ruleOf(entry: string | WeightRule): WeightRule {
+  return typeof entry === "string" ? { tensor: entry } : entry;
 }
 
 /** "layers.3.query.weight" as its parts; layer null for a weight of the whole model. */
@@ -85,7 +117,7 @@ export function ruleFor(map: NameMap, name: string): WeightRule | undefined {
   const table = (layer === null ? map.model : map.layer) as Readonly<Record<string, string | WeightRule | undefined>>;
   const entry = Object.hasOwn(table, weight) ? table[weight] : undefined;
   if (entry === undefined) return undefined;
-  const rule = typeof entry === "string" ? { tensor: entry } : entry;
+  const rule = ruleOf(entry);
   return layer === null ? rule : { ...rule, tensor: rule.tensor.replaceAll("{i}", String(layer)) };
 }
 
@@ -116,6 +148,20 @@ export function fusedHeads(count: number, index: number): (spec: ModelSpec, laye
 export function queryKeyValueSizes(spec: ModelSpec, layer: number): number[] {
   const { numHeads, numKeyValueHeads, headDim } = spec.layers[layer]!.attention;
   return [numHeads * headDim, numKeyValueHeads * headDim, numKeyValueHeads * headDim];
+}
+
+/** Query, key and value out of one tensor: "attn_qkv" is the name without ".weight" and ".bias". */
+export function fusedQueryKeyValue(
+  tensor: string,
+  rows: (index: number) => NonNullable<WeightRule["rows"]>,
+  options: Pick<WeightRule, "transpose"> = {},
+): NameMap["layer"] {
+  return Object.fromEntries(
+    ["query", "key", "value"].flatMap((name, index) => [
+      [`${name}.weight`, { tensor: `${tensor}.weight`, rows: rows(index), ...options }],
+      [`${name}.bias`, { tensor: `${tensor}.bias`, rows: rows(index) }],
+    ]),
+  );
 }
 
 /** The names that most Hugging Face decoders share (Llama's). */
@@ -152,7 +198,17 @@ export const huggingFaceNames: NameMap = {
     "down.weight": "model.layers.{i}.mlp.down_proj.weight",
     "down.bias": "model.layers.{i}.mlp.down_proj.bias",
   },
-  ignored: /rotary_emb\.inv_freq$|\.masked_bias$/,
+  ignored:
+    /rotary_emb\.inv_freq$|\.masked_bias$|^(model\.)?(vision_tower|vision_model|visual|audio_tower|embed_vision|multi_modal_projector)\./,
+  placements: [
+    // transformers 5, transformers 4, and a base model alone.
+    [["model.", "model.language_model."]],
+    [
+      ["model.", "language_model.model."],
+      ["lm_head.", "language_model.lm_head."],
+    ],
+    [["model.", ""]],
+  ],
 };
 
 /** The names that GGUF gives to every architecture; a family may change some. */
@@ -197,6 +253,11 @@ export const ggufNames: NameMap = {
   ignored: /^rope_(freqs|factors_(long|short))\.weight$|\.attn_rot_embd$/,
 };
 
+/** GGUF's names where query, key and value are one tensor: all rows of one, then of the next. */
+export const ggufFusedNames: NameMap = names(ggufNames, {
+  layer: fusedQueryKeyValue("blk.{i}.attn_qkv", (index) => fusedRows(queryKeyValueSizes, index)),
+});
+
 /** A map with some entries of its own. */
 export function names(base: NameMap, own: Partial<NameMap>): NameMap {
   return {
@@ -206,6 +267,11 @@ export function names(base: NameMap, own: Partial<NameMap>): NameMap {
       ? { ignored: own.ignored }
       : base.ignored !== undefined
         ? { ignored: base.ignored }
+        : {}),
+    ...(own.placements !== undefined
+      ? { placements: own.placements }
+      : base.placements !== undefined
+        ? { placements: base.placements }
         : {}),
   };
 }

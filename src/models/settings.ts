@@ -28,8 +28,8 @@ export interface Settings {
   count(key: SettingKey, fallback?: number): number;
   flag(key: SettingKey, fallback: boolean): boolean;
   string(key: SettingKey, fallback: string): string;
-  /** A number, or null when absent or null. */
-  optional(key: SettingKey): number | null;
+  /** A number; null where the file says null, the fallback (null when not given) where it says nothing. */
+  optional(key: SettingKey, fallback?: number | null): number | null;
   /** Whether the checkpoint has a weight, by our name ("layers.0.query.bias"). GGUF says by it what it has no key for. */
   hasWeight(name: string): boolean;
 }
@@ -73,9 +73,10 @@ function settings(
     flag: (key, fallback) =>
       read(key, "true or false", (value): value is boolean => typeof value === "boolean", fallback),
     string: (key, fallback) => read(key, "a string", (value): value is string => typeof value === "string", fallback),
-    optional(key) {
+    optional(key, fallback = null) {
       const { where, value } = lookup(key);
-      if (value === undefined || value === null) return null;
+      if (value === undefined) return fallback;
+      if (value === null) return null;
       if (!isNumber(value)) throw fail(where, "a finite number, or null", value);
       return value;
     },
@@ -95,6 +96,7 @@ export function huggingFaceSettings(
     modelType,
     ({ huggingFace = [] }) => {
       const spellings = typeof huggingFace === "string" ? [huggingFace] : huggingFace;
+      let isNull: string | undefined;
       for (const spelling of spellings) {
         const value = spelling
           .split(".")
@@ -106,7 +108,9 @@ export function huggingFaceSettings(
             record,
           );
         if (value !== undefined && value !== null) return { where: spelling, value };
+        if (value === null) isNull ??= spelling;
       }
+      if (isNull !== undefined) return { where: isNull, value: null };
       return { where: spellings.join(" or ") || "a setting that config.json has no key for", value: undefined };
     },
     hasWeight,

@@ -24,9 +24,9 @@ export interface AttentionSpec {
   readonly inputBias: boolean;
   /** The output projection adds a bias. */
   readonly outputBias: boolean;
-  /** Queries and keys are normalised before they are rotated: each head on its own (Qwen 3, Gemma 3), or over all heads
-   *  at once (OLMo 2). */
-  readonly queryKeyNorm: { readonly over: "head" | "width"; readonly norm: NormSpec } | null;
+  /** Queries and keys are normalised before they are rotated: each head on its own by one weight (Qwen 3, Gemma 3) or
+   *  by a weight a head (Command R+), or over all heads at once (OLMo 2). */
+  readonly queryKeyNorm: { readonly over: "head" | "each-head" | "width"; readonly norm: NormSpec } | null;
   /** Multiplies query · key: 1/√D by custom, softmaxFactor included. */
   readonly scale: number;
   /** c in c · tanh(score / c) (Gemma 2). */
@@ -68,6 +68,9 @@ export interface LayerSpec {
   readonly parallel: "no" | "two-norms" | "one-norm";
   /** Multiplies what A and M give before it is added (Granite). */
   readonly residualScale: number;
+  /** A and M are added to what they read, not to what went into its norm (BLOOM's
+   *  apply_residual_connection_post_layernorm). */
+  readonly residualFromNorm: boolean;
 }
 
 export interface ModelSpec {
@@ -76,7 +79,7 @@ export interface ModelSpec {
   readonly vocabSize: number;
   readonly hiddenSize: number;
   readonly embedding: {
-    /** Multiplies the token embeddings (Gemma: √hiddenSize rounded to the weights' dtype; Granite). */
+    /** Multiplies the token embeddings (Gemma: √hiddenSize; Granite). */
     readonly scale: number;
     /** A norm of the embeddings (BLOOM), after positions of the embedding site are added. */
     readonly norm: NormSpec | null;

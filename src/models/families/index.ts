@@ -4,10 +4,30 @@ import { FormatError } from "../../formats/bytes/format-error.ts";
 import type { ModelDescription } from "../../formats/model-description.ts";
 import { nearest } from "../../formats/nearest.ts";
 import type { ModelFamily } from "../family.ts";
+import { cohere, cohere2 } from "./cohere2.ts";
+import { gemma, gemma2, gemma3 } from "./gemma.ts";
 import { llama } from "./llama.ts";
+import { ministral, ministral3 } from "./ministral3.ts";
+import { olmo2 } from "./olmo2.ts";
+import { phi3 } from "./phi3.ts";
 import { qwen2, qwen3 } from "./qwen.ts";
+import { smollm3 } from "./smollm3.ts";
 
-export const modelFamilies: readonly ModelFamily[] = [llama, qwen2, qwen3];
+export const modelFamilies: readonly ModelFamily[] = [
+  llama,
+  qwen2,
+  qwen3,
+  ministral,
+  ministral3,
+  smollm3,
+  gemma,
+  gemma2,
+  gemma3,
+  olmo2,
+  cohere,
+  cohere2,
+  phi3,
+];
 
 const nearestByPosition: Readonly<Record<string, string>> = {
   rope: "llama",
