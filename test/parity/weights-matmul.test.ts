@@ -94,11 +94,10 @@ describe("x · Wᵀ of repacked weights", () => {
           rounding += around * (most / 127) * 0.5;
         }
         const at = t * rows + n;
-        // Float32 sums of 768 terms: at most 1e-6 of their size was seen to be far from reached.
+        // Float32 sums of 768 terms: 2.3e-7 of their size seen. Roundings of int8 have either sign: a tenth of the
+        // bound seen.
         expect(Math.abs(exact[at]! - sum), `level 0, [${t}, ${n}]`).toBeLessThanOrEqual(1e-6 * size);
-        expect(Math.abs(rounded[at]! - sum), `level 4, [${t}, ${n}]`).toBeLessThanOrEqual(
-          rounding * 1.01 + 1e-6 * size,
-        );
+        expect(Math.abs(rounded[at]! - sum), `level 4, [${t}, ${n}]`).toBeLessThanOrEqual(rounding / 5 + 1e-6 * size);
       }
     }
   });
