@@ -96,6 +96,7 @@ describe("repacking", () => {
     const weights = await ggufInMemory([{ name: "w", type: row.type, shape, data }], { checkFinite: false });
     const matrix = (await weights.readQuantized("w"))!;
     expect(matrix).toMatchObject({ bits: width, blockSize, rows: 16, columns: 4096, zeroPoints: null, exact: true });
+    expect(weights.quantizedLayout("w")).toEqual({ bits: width, blockSize, hasZeroPoints: false, hasMinimum: minimum });
     expect(matrix.blocks.length).toBe((16 * 4096 * width) / 8);
     expect(matrix.scales.length).toBe((16 * 4096) / blockSize);
     expect(matrix.blockMinimum?.length).toBe(minimum ? matrix.scales.length : undefined);
@@ -128,6 +129,7 @@ describe("repacking", () => {
   test("of plain numbers is null", async () => {
     const weights = await safetensorsInMemory(twoTensors());
     expect(await weights.readQuantized("a.weight")).toBeNull();
+    expect(weights.quantizedLayout("a.weight")).toBeNull();
   });
 
   test("rows are picked in the order asked for, explicit zero points packed by row", () => {
@@ -371,6 +373,9 @@ describe("llama2.c", () => {
       );
       expect(values).toEqual(expected);
       const matrix = await weights.readQuantized("layers.1.feed_forward.w2.weight");
+      expect(weights.quantizedLayout("layers.1.feed_forward.w2.weight")).toEqual(
+        matrix && { bits: 8, blockSize: matrix.blockSize, hasZeroPoints: false, hasMinimum: false },
+      );
       if (groupSize === 8) expect(matrix).toBeNull();
       else {
         expect(matrix).toMatchObject({
