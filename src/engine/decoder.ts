@@ -1,4 +1,4 @@
-// A decoder's session with its key/value cache. It knows which tokens the cache holds and under which tables they were
+// A decoder's sessions with its key/value cache. It knows which tokens the cache holds and under which tables they were
 // computed, so that a caller states the whole sequence it wants and only what is not yet there runs: prefixes are shared,
 // a changed table starts anew, keys of two tables never mix. One call at a time; others wait.
 
@@ -27,6 +27,8 @@ export interface Wanted {
   readonly lossesFrom?: number;
   /** The logits after each of the last so many tokens. */
   readonly logits?: number;
+  /** Few rows may run in the session for them, whose products round activations; logits only. */
+  readonly fast?: boolean;
 }
 
 export interface Computed {
@@ -40,21 +42,35 @@ export interface Computed {
 
 /** Above this, the scores of a chunk in layers that keep them make it smaller. */
 const scoreBytes = 64 * 2 ** 20;
+/** Up to so many rows the session for few rows is the faster one (measured: they cross at 20 to 32). */
+const fewRows = 20;
 const none = new BigInt64Array(0);
 
+export interface DecoderSessions {
+  /** Exact in float32. */
+  readonly exact: Session;
+  /** The same graph with rounded activations and other kernels, over the same cache; loaded when it is first wanted. */
+  readonly fast?: () => Promise<Session>;
+}
+
 export class Decoder {
-  readonly #session: Session;
+  readonly #exact: Session;
+  readonly #loadFast: (() => Promise<Session>) | undefined;
+  #fast: Session | undefined;
   readonly #spec: ModelSpec;
   readonly #limit: number;
   #capacity: number;
   #cached: Int32Array = new Int32Array(0);
   #length = 0;
+  /** Rows of the cache that the exact session computed. */
+  #exactLength = 0;
   #key = "";
   #last: Promise<unknown> = Promise.resolve();
 
   /** @param limit the cache never grows past so many tokens */
-  constructor(session: Session, spec: ModelSpec, capacity: number, limit: number) {
-    this.#session = session;
+  constructor(sessions: DecoderSessions, spec: ModelSpec, capacity: number, limit: number) {
+    this.#exact = sessions.exact;
+    this.#loadFast = sessions.fast;
     this.#spec = spec;
     this.#capacity = capacity;
     this.#limit = limit;
@@ -97,7 +113,8 @@ export class Decoder {
 
   async dispose(): Promise<void> {
     await this.#last.catch(() => undefined);
-    await this.#session.dispose();
+    await this.#fast?.dispose();
+    await this.#exact.dispose();
   }
 
   #queue<T>(body: () => Promise<T>): Promise<T> {
@@ -110,7 +127,7 @@ export class Decoder {
     if (length <= this.#capacity) return;
     // Steps of 64, so that a growing sequence does not move its cache at every token.
     const capacity = Math.min(this.#limit, Math.max(Math.ceil(length / 64) * 64, length));
-    await this.#session.resize({ capacity });
+    await this.#exact.resize({ capacity });
     this.#capacity = capacity;
   }
 
@@ -123,7 +140,10 @@ export class Decoder {
     const logits = wanted.logits ?? 0;
     const end = logits > 0 ? tokens.length : wanted.lossesFrom === undefined ? tokens.length : tokens.length - 1;
     const firstRow = Math.min(wanted.lossesFrom === undefined ? end : lossesFrom - 1, end - logits);
-    let past = tables.key === this.#key ? Math.min(commonPrefix(this.#cached, this.#length, tokens), firstRow) : 0;
+    const fast =
+      wanted.fast === true && logits > 0 && wanted.lossesFrom === undefined ? await this.#fastSession() : null;
+    const usable = fast === null ? this.#exactLength : this.#length;
+    let past = tables.key === this.#key ? Math.min(commonPrefix(this.#cached, usable, tokens), firstRow) : 0;
     await this.#reserve(Math.max(end, 1));
     const { vocabSize } = this.#spec;
     const losses = new Float64Array(Math.max(0, tokens.length - lossesFrom));
@@ -134,7 +154,9 @@ export class Decoder {
     const chunkSize = options.chunkSize ?? this.#chunkSize(end);
     while (past < end) {
       options.signal?.throwIfAborted();
-      const count = Math.min(chunkSize, end - past);
+      // The rows whose logits are wanted run apart from the many before them.
+      const session = fast !== null && end - past <= Math.max(fewRows, logits) ? fast : this.#exact;
+      const count = Math.min(chunkSize, (fast === null || session === fast ? end : end - logits) - past);
       const lossRows = { from: Math.max(lossesFrom - 1, past), to: Math.min(past + count, tokens.length - 1) };
       const numLosses = Math.max(0, lossRows.to - lossRows.from);
       const logitFrom = Math.max(end - logits, past);
@@ -148,7 +170,8 @@ export class Decoder {
         logitRows: indices(numLogits, (i) => logitFrom - past + i),
       };
       const fetches = [...(numLosses > 0 ? ["losses"] : []), ...(numLogits > 0 ? ["logits"] : [])];
-      const got = await this.#session.run(feeds, fetches);
+      const got = await session.run(feeds, fetches);
+      if (session === this.#exact && past <= this.#exactLength) this.#exactLength = past + count;
       if (numLosses > 0) losses.set(got.losses!.data as Float32Array, lossRows.from + 1 - lossesFrom);
       if (numLogits > 0) {
         out.set(got.logits!.data as Float32Array, (logitFrom - (end - logits)) * vocabSize);
@@ -162,6 +185,12 @@ export class Decoder {
     return { losses, logits: out, tokensRun: end - start };
   }
 
+  async #fastSession(): Promise<Session | null> {
+    if (this.#loadFast === undefined) return null;
+    this.#fast ??= await this.#loadFast();
+    return this.#fast;
+  }
+
   #remember(tokens: Int32Array, length: number): void {
     if (this.#cached.length < length) {
       const grown = new Int32Array(Math.max(length, 2 * this.#cached.length));
@@ -172,6 +201,7 @@ export class Decoder {
     // What is shared is equal already; what is new is written.
     this.#cached.set(tokens.subarray(from, length), from);
     this.#length = length;
+    this.#exactLength = Math.min(this.#exactLength, length);
   }
 
   #expectTokens(tokens: Int32Array): void {

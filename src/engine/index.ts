@@ -30,4 +30,4 @@ export {
 export { type OnnxRuntimeOptions, onnxRuntimeBackend } from "./onnxruntime/index.ts";
 export type { Provider } from "./onnxruntime/runtime.ts";
 export { referenceBackend } from "./reference/index.ts";
-export { type Choice, type SamplingOptions, sampler } from "./sampling.ts";
+export { type SamplingOptions, sampler } from "./sampling.ts";

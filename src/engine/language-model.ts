@@ -7,7 +7,6 @@ import {
   buildDecoder,
   type Checkpoint,
   createPositions,
-  type DecoderProgram,
   type GroupPositions,
   type ModelSpec,
   openCheckpoint,
@@ -16,11 +15,12 @@ import {
   parseStrategy,
   type Strategy,
 } from "../models/index.ts";
-import { type Backend, DisposedError } from "./backend.ts";
+import type { Tensor } from "../tensor/index.ts";
+import { type Backend, DisposedError, type Session } from "./backend.ts";
 import { Decoder, type RunOptions } from "./decoder.ts";
 import { onnxRuntimeBackend } from "./onnxruntime/index.ts";
 import { readParameters } from "./parameters.ts";
-import { argMax, logSumExp, type SamplingOptions, sampler } from "./sampling.ts";
+import { argMax, logProbability, type SamplingOptions, sampler } from "./sampling.ts";
 
 /** float32: every weight dequantised. quantized: matrices stay in the blocks of the file. */
 export type Precision = "float32" | "quantized";
@@ -32,6 +32,8 @@ export interface LoadModelOptions {
   readonly precision?: Precision | "auto";
   /** The most tokens that a sequence may have, as the cache's limit; none when absent: the cache grows as needed. */
   readonly capacity?: number;
+  /** Of quantised weights: whether the session for decoding is loaded at once, and not at the first `generate`. */
+  readonly decoding?: boolean;
   /** Threads of a run; the backend's choice when absent. */
   readonly threads?: number;
   readonly signal?: AbortSignal;
@@ -96,12 +98,16 @@ export interface GenerateOptions extends EncodingOptions, SamplingOptions, RunOp
   readonly maxTokens?: number;
   /** Generation ends before one of these tokens. */
   readonly stop?: readonly number[];
+  /** Gives each token's log-probability: a pass over the vocabulary in JavaScript. */
+  readonly logProbabilities?: boolean;
+  /** Of quantised weights: no rounding of activations, at a third of the speed. */
+  readonly exact?: boolean;
 }
 
 export interface GeneratedToken {
   readonly token: number;
-  /** ln p under the model, before temperature and cuts. */
-  readonly logProbability: number;
+  /** ln p under the model, before temperature and cuts; null unless it was asked for. */
+  readonly logProbability: number | null;
 }
 
 /** DroPE's coefficient for a pretrained model that was recalibrated (2512.12167, section 4). */
@@ -118,12 +124,13 @@ export async function loadLanguageModel(path: string, options: LoadModelOptions 
   const checkpoint = await openCheckpoint(path);
   try {
     return await createLanguageModel(checkpoint, options);
-  } finally {
+  } catch (error) {
     await checkpoint.close();
+    throw error;
   }
 }
 
-/** A model from an open checkpoint, which may be closed afterwards. */
+/** A model from an open checkpoint. The model closes it when it is disposed of. */
 export async function createLanguageModel(
   checkpoint: Checkpoint,
   options: LoadModelOptions = {},
@@ -141,29 +148,39 @@ export async function createLanguageModel(
   if (capacity !== undefined && (!Number.isInteger(capacity) || capacity < 1)) {
     throw new RangeError(`load: expected a capacity that is an integer of at least 1, got ${capacity}`);
   }
-  const program = buildDecoder(spec, {
-    queryFactors: true,
-    ...(precision === "quantized" ? { form: (weight: string) => checkpoint.form(weight) } : {}),
-  });
+  const isQuantized = precision === "quantized";
+  const form = isQuantized ? { form: (weight: string) => checkpoint.form(weight) } : {};
+  const program = buildDecoder(spec, { queryFactors: true, ...form });
   const learned = await readLearnedPositions(checkpoint);
+  const { signal, onProgress, threads } = options;
   const parameters = await readParameters(program, checkpoint, {
-    ...(options.signal === undefined ? {} : { signal: options.signal }),
-    ...(options.onProgress === undefined
-      ? {}
-      : { onProgress: (done: number, total: number) => options.onProgress!({ done, total }) }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(onProgress === undefined ? {} : { onProgress: (done: number, total: number) => onProgress({ done, total }) }),
   });
-  options.signal?.throwIfAborted();
-  const session = await backend.load(program.graph, parameters, {
-    sizes: { capacity: capacity ?? 0 },
-    ...(options.threads === undefined ? {} : { threads: options.threads }),
-  });
+  signal?.throwIfAborted();
+  const shared = threads === undefined ? {} : { threads };
+  const exact = await backend.load(program.graph, parameters, { sizes: { capacity: capacity ?? 0 }, ...shared });
+  // The same weights under the same names, so what was read serves both.
+  const loadFast = async (weights?: ReadonlyMap<string, Tensor>): Promise<Session> => {
+    const decoding = buildDecoder(spec, { queryFactors: true, ...form, accuracyLevel: 4, neutralSinks: true });
+    return backend.load(decoding.graph, weights ?? (await readParameters(decoding, checkpoint)), {
+      shareStates: exact,
+      ...shared,
+    });
+  };
+  const loaded = isQuantized && options.decoding ? await loadFast(parameters) : undefined;
+  const fast = loaded === undefined ? loadFast : () => Promise.resolve(loaded);
   return new LanguageModel({
     checkpoint,
     backend,
     precision,
-    program,
     learned,
-    decoder: new Decoder(session, spec, capacity ?? 0, capacity ?? Number.POSITIVE_INFINITY),
+    decoder: new Decoder(
+      { exact, ...(isQuantized ? { fast: () => fast() } : {}) },
+      spec,
+      capacity ?? 0,
+      capacity ?? Number.POSITIVE_INFINITY,
+    ),
   });
 }
 
@@ -177,7 +194,6 @@ interface Parts {
   readonly checkpoint: Checkpoint;
   readonly backend: Backend;
   readonly precision: Precision;
-  readonly program: DecoderProgram;
   readonly learned: Float32Array | null;
   readonly decoder: Decoder;
 }
@@ -189,6 +205,7 @@ export class LanguageModel implements AsyncDisposable {
   /** What had to be assumed, and what the files hold that nothing reads. */
   readonly findings: readonly Finding[];
   readonly #backend: Backend;
+  readonly #checkpoint: Checkpoint;
   readonly #learned: Float32Array | null;
   readonly #decoder: Decoder;
   #disposed = false;
@@ -200,6 +217,7 @@ export class LanguageModel implements AsyncDisposable {
     this.precision = parts.precision;
     this.findings = [...parts.checkpoint.description.findings, ...parts.checkpoint.findings];
     this.#backend = parts.backend;
+    this.#checkpoint = parts.checkpoint;
     this.#learned = parts.learned;
     this.#decoder = parts.decoder;
   }
@@ -318,7 +336,7 @@ export class LanguageModel implements AsyncDisposable {
       const { logits } = await this.#decoder.run(ids.subarray(0, to - 1), tables, { logits: to - at }, options);
       for (let i = at; i < to; i++) {
         const row = logits.subarray((i - at) * vocabSize, (i - at + 1) * vocabSize);
-        logLikelihood += row[ids[i]!]! - logSumExp(row);
+        logLikelihood += logProbability(row, ids[i]!);
         isGreedy &&= argMax(row) === ids[i];
       }
     }
@@ -351,22 +369,24 @@ export class LanguageModel implements AsyncDisposable {
     await this.#decoder.reserve(most - 1);
     const final = this.#wholeLength(most - 1, options);
     let tables = positions.tables(reading === "growing" ? prompt.length : final);
+    const fast = options.exact !== true;
     for (let length = prompt.length; length < most; length++) {
       this.#alive();
       if (reading === "growing" && positions.key(length) !== tables.key) tables = positions.tables(length);
-      const { logits } = await this.#decoder.run(ids.subarray(0, length), tables, { logits: 1 }, options);
-      const choice = choose(logits);
-      if (stop.includes(choice.token)) break;
-      ids[length] = choice.token;
-      yield choice;
+      const { logits } = await this.#decoder.run(ids.subarray(0, length), tables, { logits: 1, fast }, options);
+      const token = choose(logits);
+      if (stop.includes(token)) break;
+      ids[length] = token;
+      yield { token, logProbability: options.logProbabilities ? logProbability(logits, token) : null };
     }
-    return this.#facts(positions, reading);
+    return this.#facts(positions, reading, fast);
   }
 
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;
     await this.#decoder.dispose();
+    await this.#checkpoint.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -398,12 +418,12 @@ export class LanguageModel implements AsyncDisposable {
     this.#decoder.expectRoom(length);
   }
 
-  #facts(positions: Positions, reading: Reading | null): RunFacts {
+  #facts(positions: Positions, reading: Reading | null, fast = false): RunFacts {
     return {
       positions: positions.groups,
       reading,
       precision: this.precision,
-      accuracyLevel: this.precision === "float32" ? null : 0,
+      accuracyLevel: this.precision === "float32" ? null : fast ? 4 : 0,
       backend: this.#backend.name,
     };
   }

@@ -13,10 +13,9 @@ export interface SamplingOptions {
   readonly seed?: number;
 }
 
-export interface Choice {
-  readonly token: number;
-  /** ln softmax(logits)[token], before temperature and cuts. */
-  readonly logProbability: number;
+/** ln softmax(logits)[token], in float64. */
+export function logProbability(logits: Float32Array, token: number): number {
+  return logits[token]! - logSumExp(logits);
 }
 
 /**
@@ -24,7 +23,7 @@ export interface Choice {
  *
  * @throws RangeError for a temperature below 0, a topK that is no integer of at least 1, a topP outside (0, 1]
  */
-export function sampler(options: SamplingOptions = {}): (logits: Float32Array) => Choice {
+export function sampler(options: SamplingOptions = {}): (logits: Float32Array) => number {
   const { temperature = 0, topK, topP = 1, seed = 0 } = options;
   if (!(temperature >= 0 && Number.isFinite(temperature))) {
     throw new RangeError(`generate: expected a temperature of at least 0, got ${temperature}`);
@@ -34,10 +33,8 @@ export function sampler(options: SamplingOptions = {}): (logits: Float32Array) =
   }
   if (!(topP > 0 && topP <= 1)) throw new RangeError(`generate: expected topP in (0, 1], got ${topP}`);
   const stream = random(seed);
-  return (logits) => {
-    const token = temperature === 0 ? argMax(logits) : draw(logits, temperature, topK ?? logits.length, topP, stream);
-    return { token, logProbability: logits[token]! - logSumExp(logits) };
-  };
+  return (logits) =>
+    temperature === 0 ? argMax(logits) : draw(logits, temperature, topK ?? logits.length, topP, stream);
 }
 
 /** The index of the largest; the first of equals. */
