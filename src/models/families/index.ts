@@ -4,10 +4,14 @@ import { FormatError } from "../../formats/bytes/format-error.ts";
 import type { ModelDescription } from "../../formats/model-description.ts";
 import { nearest } from "../../formats/nearest.ts";
 import type { ModelFamily } from "../family.ts";
+import { bloom } from "./bloom.ts";
 import { cohere, cohere2 } from "./cohere2.ts";
 import { gemma, gemma2, gemma3 } from "./gemma.ts";
+import { gptNeox } from "./gpt-neox.ts";
+import { gpt2 } from "./gpt2.ts";
 import { llama } from "./llama.ts";
 import { ministral, ministral3 } from "./ministral3.ts";
+import { mpt } from "./mpt.ts";
 import { olmo2 } from "./olmo2.ts";
 import { phi3 } from "./phi3.ts";
 import { qwen2, qwen3 } from "./qwen.ts";
@@ -27,6 +31,10 @@ export const modelFamilies: readonly ModelFamily[] = [
   cohere,
   cohere2,
   phi3,
+  gpt2,
+  gptNeox,
+  bloom,
+  mpt,
 ];
 
 const nearestByPosition: Readonly<Record<string, string>> = {
