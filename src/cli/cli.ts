@@ -4,7 +4,9 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { describeFailure, exitCodes } from "./failure.ts";
+import { addGenerate } from "./generate.ts";
 import { addInspect } from "./inspect.ts";
+import { addScore } from "./score.ts";
 
 const program = new Command();
 program
@@ -15,6 +17,8 @@ program
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "longhand: ")) })
   .showHelpAfterError("(longhand --help shows the commands)");
 addInspect(program);
+addScore(program);
+addGenerate(program);
 
 // `longhand … | head` closes the pipe: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -1,12 +1,23 @@
 // How a command ends: 0 done, 1 a check failed, 2 wrong usage or input, 70 a bug of ours, 130 interrupted.
 
+import { MissingPackageError } from "../engine/onnxruntime/runtime.ts";
 import { FormatError } from "../formats/bytes/format-error.ts";
+import { MissingWeightError } from "../graph/errors.ts";
+import { Interrupted } from "./interrupt.ts";
 
 export const exitCodes = { done: 0, checkFailed: 1, usage: 2, bug: 70, interrupted: 130 } as const;
 
 /** The message and the exit code of whatever a command threw. */
 export function describeFailure(command: string, error: unknown): { message: string; exitCode: number } {
-  if (error instanceof FormatError || error instanceof RangeError) {
+  if (error instanceof Interrupted) {
+    return { message: `longhand ${command}: interrupted`, exitCode: exitCodes.interrupted };
+  }
+  const isInput =
+    error instanceof FormatError ||
+    error instanceof RangeError ||
+    error instanceof MissingWeightError ||
+    error instanceof MissingPackageError;
+  if (isInput) {
     return { message: `longhand ${command}: ${error.message}`, exitCode: exitCodes.usage };
   }
   const system = error as NodeJS.ErrnoException;

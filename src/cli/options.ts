@@ -21,3 +21,24 @@ export function tokenCountOrMultiple(text: string): { multiple: number } | { tok
   if (!(multiple > 0)) throw new InvalidArgumentError("expected a multiple above 0, as 4x.");
   return { multiple };
 }
+
+/** A parser of numbers of at least `least` (above it, with `exclusive`), and at most `most`. */
+export function numberAtLeast(
+  least: number,
+  { exclusive = false, most = Number.POSITIVE_INFINITY }: { exclusive?: boolean; most?: number } = {},
+): (text: string) => number {
+  return (text) => {
+    const value = text.trim() === "" ? Number.NaN : Number(text);
+    if (Number.isFinite(value) && value <= most && (exclusive ? value > least : value >= least)) return value;
+    const upper = most === Number.POSITIVE_INFINITY ? "" : ` and at most ${most}`;
+    throw new InvalidArgumentError(`expected a number ${exclusive ? "above" : "of at least"} ${least}${upper}.`);
+  };
+}
+
+/** An integer of at least 0. */
+export function seedNumber(text: string): number {
+  if (!/^\d+$/.test(text.trim()) || !Number.isSafeInteger(Number(text))) {
+    throw new InvalidArgumentError("expected an integer from 0 to 2^53 - 1.");
+  }
+  return Number(text);
+}

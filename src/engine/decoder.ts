@@ -49,12 +49,15 @@ const none = new BigInt64Array(0);
 export interface DecoderSessions {
   /** Exact in float32. */
   readonly exact: Session;
+  /** Rows of the cache that a run writes past its tokens. */
+  readonly spareRows: number;
   /** The same graph with rounded activations and other kernels, over the same cache; loaded when it is first wanted. */
   readonly fast?: () => Promise<Session>;
 }
 
 export class Decoder {
   readonly #exact: Session;
+  readonly #spareRows: number;
   readonly #loadFast: (() => Promise<Session>) | undefined;
   #fast: Session | undefined;
   readonly #spec: ModelSpec;
@@ -70,6 +73,7 @@ export class Decoder {
   /** @param limit the cache never grows past so many tokens */
   constructor(sessions: DecoderSessions, spec: ModelSpec, capacity: number, limit: number) {
     this.#exact = sessions.exact;
+    this.#spareRows = sessions.spareRows;
     this.#loadFast = sessions.fast;
     this.#spec = spec;
     this.#capacity = capacity;
@@ -105,7 +109,7 @@ export class Decoder {
    * Brings the cache to `tokens` and gives what is wanted of its rows.
    *
    * @throws RangeError for a token outside the vocabulary or a sequence past the capacity, before any work; the signal's
-   *   reason when it is aborted; Error when a loss or a logit is not finite
+   *   reason when it is aborted; RangeError when a loss or a logit is not finite
    */
   run(tokens: Int32Array, tables: PositionTables, wanted: Wanted = {}, options: RunOptions = {}): Promise<Computed> {
     return this.#queue(() => this.#run(tokens, tables, wanted, options));
@@ -127,7 +131,7 @@ export class Decoder {
     if (length <= this.#capacity) return;
     // Steps of 64, so that a growing sequence does not move its cache at every token.
     const capacity = Math.min(this.#limit, Math.max(Math.ceil(length / 64) * 64, length));
-    await this.#exact.resize({ capacity });
+    await this.#exact.resize({ capacity: capacity + this.#spareRows });
     this.#capacity = capacity;
   }
 
@@ -216,9 +220,10 @@ export class Decoder {
 
   /** 512, or fewer where some layer's scores or bias [H, T, S] exist in memory. */
   #chunkSize(length: number): number {
-    const { layers, groups } = this.#spec;
+    const { layers } = this.#spec;
+    const { inputs } = this.#exact.graph;
     const keepsScores = layers.some(
-      ({ attention, group }) => attention.softcap !== null || groups[group]!.position.site === "attention-bias",
+      ({ attention, group }) => attention.softcap !== null || inputs.some(({ name }) => name === `bias.${group}`),
     );
     if (!keepsScores) return 512;
     const heads = Math.max(...layers.map(({ attention }) => attention.numHeads));
@@ -245,7 +250,7 @@ function indices(count: number, at: (i: number) => number): Tensor {
 function expectFinite(what: string, values: ArrayLike<number>, first: number): void {
   for (let i = 0; i < values.length; i++) {
     if (!Number.isFinite(values[i]!)) {
-      throw new Error(
+      throw new RangeError(
         `decoder: expected every ${what} to be finite, got ${values[i]} at index ${first + i}; ` +
           "the weights or the tables hold numbers too large for float32",
       );

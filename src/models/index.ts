@@ -35,3 +35,4 @@ export {
 export { ggufSettings, huggingFaceSettings, llama2cSettings, type SettingKey, type Settings } from "./settings.ts";
 export type { Activation, AttentionSpec, LayerSpec, MlpSpec, ModelSpec, NormSpec } from "./spec.ts";
 export { applyStrategy, parseStrategy, type Strategy, strategyApplies, trainedConfig } from "./strategy.ts";
+export { readTables } from "./tables.ts";

@@ -42,7 +42,12 @@ const packages: { readonly [P in Provider]: string } = {
   webgpu: "onnxruntime-web",
 };
 
-/** Imports the package of a provider. Throws Error naming what to install when it is missing. */
+/** An optional peer that is wanted now is not installed. */
+export class MissingPackageError extends Error {
+  override readonly name = "MissingPackageError";
+}
+
+/** Imports the package of a provider. Throws MissingPackageError naming what to install when it is missing. */
 export async function importRuntime(
   provider: Provider,
   load: () => Promise<object> = importers[provider],
@@ -53,7 +58,7 @@ export async function importRuntime(
   } catch (cause) {
     const name = packages[provider];
     const message = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(
+    throw new MissingPackageError(
       `onnxruntime: expected the package ${name} (version 1.30 or later), got "${message}"; npm install ${name}`,
       { cause },
     );
