@@ -56,6 +56,8 @@ export interface AttentionBiasEncoding {
   readonly name: string;
   /** H */
   readonly numHeads: number;
+  /** s_h, where the bias of every key at or before its query is −s_h · (i − j): an engine may then need no [H, T, S]. */
+  readonly slopes?: Float64Array;
   /** The bias of query positions against key positions, [H, T, S]. */
   bias(queryPositions: ArrayLike<number>, keyPositions: ArrayLike<number>): Float64Array;
 }

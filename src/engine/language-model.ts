@@ -34,6 +34,9 @@ export interface LoadModelOptions {
   readonly capacity?: number;
   /** Of quantised weights: whether the session for decoding is loaded at once, and not at the first `generate`. */
   readonly decoding?: boolean;
+  /** Of a model with ALiBi: "dense" accepts any bias by distance among `encodings`, at the cost of scores in memory;
+   *  "columns" (when absent) takes none, and only a bias that is linear in the distance. */
+  readonly attentionBias?: "columns" | "dense";
   /** Threads of a run; the backend's choice when absent. */
   readonly threads?: number;
   readonly signal?: AbortSignal;
@@ -150,7 +153,9 @@ export async function createLanguageModel(
   }
   const isQuantized = precision === "quantized";
   const form = isQuantized ? { form: (weight: string) => checkpoint.form(weight) } : {};
-  const program = buildDecoder(spec, { queryFactors: true, ...form });
+  const attentionBias = options.attentionBias ?? "columns";
+  const common = { queryFactors: true, attentionBias, ...form } as const;
+  const program = buildDecoder(spec, common);
   const learned = await readLearnedPositions(checkpoint);
   const { signal, onProgress, threads } = options;
   const parameters = await readParameters(program, checkpoint, {
@@ -159,10 +164,12 @@ export async function createLanguageModel(
   });
   signal?.throwIfAborted();
   const shared = threads === undefined ? {} : { threads };
-  const exact = await backend.load(program.graph, parameters, { sizes: { capacity: capacity ?? 0 }, ...shared });
+  const { spareRows } = program;
+  const sizes = { capacity: (capacity ?? 0) + spareRows };
+  const exact = await backend.load(program.graph, parameters, { sizes, ...shared });
   // The same weights under the same names, so what was read serves both.
   const loadFast = async (weights?: ReadonlyMap<string, Tensor>): Promise<Session> => {
-    const decoding = buildDecoder(spec, { queryFactors: true, ...form, accuracyLevel: 4, neutralSinks: true });
+    const decoding = buildDecoder(spec, { ...common, accuracyLevel: 4, neutralSinks: true });
     return backend.load(decoding.graph, weights ?? (await readParameters(decoding, checkpoint)), {
       shareStates: exact,
       ...shared,
@@ -175,8 +182,9 @@ export async function createLanguageModel(
     backend,
     precision,
     learned,
+    attentionBias,
     decoder: new Decoder(
-      { exact, ...(isQuantized ? { fast: () => fast() } : {}) },
+      { exact, spareRows, ...(isQuantized ? { fast: () => fast() } : {}) },
       spec,
       capacity ?? 0,
       capacity ?? Number.POSITIVE_INFINITY,
@@ -195,6 +203,7 @@ interface Parts {
   readonly backend: Backend;
   readonly precision: Precision;
   readonly learned: Float32Array | null;
+  readonly attentionBias: "columns" | "dense";
   readonly decoder: Decoder;
 }
 
@@ -207,6 +216,7 @@ export class LanguageModel implements AsyncDisposable {
   readonly #backend: Backend;
   readonly #checkpoint: Checkpoint;
   readonly #learned: Float32Array | null;
+  readonly #attentionBias: "columns" | "dense";
   readonly #decoder: Decoder;
   #disposed = false;
 
@@ -219,6 +229,7 @@ export class LanguageModel implements AsyncDisposable {
     this.#backend = parts.backend;
     this.#checkpoint = parts.checkpoint;
     this.#learned = parts.learned;
+    this.#attentionBias = parts.attentionBias;
     this.#decoder = parts.decoder;
   }
 
@@ -247,6 +258,7 @@ export class LanguageModel implements AsyncDisposable {
         ...(encodings === undefined ? {} : { encodings }),
       },
       this.#learned,
+      this.#attentionBias,
     );
   }
 

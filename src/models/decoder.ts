@@ -7,6 +7,7 @@
 // losses leave the graph: [T, V] never exists.
 
 import { type Graph, type GraphBuilder, graphBuilder, type Value } from "../graph/index.ts";
+import { attendWithColumns, type BiasForm, biasColumns, biasForm, columnsHeadDim, spareRows } from "./bias-columns.ts";
 import { rotaryPairs } from "./positions.ts";
 import {
   type Activation,
@@ -50,6 +51,9 @@ export interface DecoderOptions {
   /** Gives every head a sink of −1e30, which adds exactly nothing to a softmax, and makes ONNX Runtime choose the kernel
    *  that is faster for one query; slower and quadratic in memory for many. */
   readonly neutralSinks?: boolean;
+  /** How ALiBi enters: as channels of queries and keys when absent; "dense" takes any bias by distance in its place, and
+   *  keeps [H, T, S] in memory. */
+  readonly attentionBias?: BiasForm;
   /** Columns of the logits that exist at once; 16384 when absent. */
   readonly vocabularyChunk?: number;
 }
@@ -59,6 +63,8 @@ export interface DecoderProgram {
   /** By parameter name. */
   readonly parameters: ReadonlyMap<string, ParameterSource>;
   readonly queryFactors: boolean;
+  /** Rows of the cache that a run writes past its tokens: the capacity must hold them. */
+  readonly spareRows: number;
 }
 
 const float32: WeightForm = { kind: "float32" };
@@ -68,9 +74,10 @@ const float32: WeightForm = { kind: "float32" };
  *
  * Inputs: `tokens` [tokens], `pastLength` []; `rows` and `targets` [rows] (rows of this chunk whose loss is wanted, and
  * the token that follows each); `logitRows` [logitRows]. For a rotary group G `cos.G`, `sin.G` [positions, P], row p
- * position p; for a bias group `bias.G` [H, distances], column d what is added at distance d, and `keys` [keys], the
- * positions 0, 1, … of all keys; where positions are embedded, `positionRows` [tokens, E]; with queryFactors `queryFactors.G` [tokens].
- * Outputs: `losses` [rows], `logits` [logitRows, V]. States: `key.L`, `value.L` [1, K, capacity, D].
+ * position p; for an ALiBi group `queryColumns.G` [tokens, H, 8] and `keyColumns.G` [tokens, 8] (bias-columns.ts); for
+ * another bias `bias.G` [H, distances], column d what is added at distance d, and `keys` [keys], the positions 0, 1, … of
+ * all keys; where positions are embedded, `positionRows` [tokens, E]; with queryFactors `queryFactors.G` [tokens].
+ * Outputs: `losses` [rows], `logits` [logitRows, V]. States: `key.L`, `value.L` [1, K, capacity, D], wider with columns.
  *
  * @throws RangeError when the spec's sizes contradict each other, naming the layer
  */
@@ -79,7 +86,42 @@ export function buildDecoder(spec: ModelSpec, options: DecoderOptions = {}): Dec
   const parameters = new Map<string, ParameterSource>();
   const builder = new Builder(g, spec, options, parameters);
   builder.build();
-  return { graph: g.build(), parameters, queryFactors: options.queryFactors ?? false };
+  const hasColumns = spec.groups.some((group) => biasForm(group.position, options.attentionBias) === "columns");
+  return {
+    graph: g.build(),
+    parameters,
+    queryFactors: options.queryFactors ?? false,
+    spareRows: hasColumns ? spareRows : 0,
+  };
+}
+
+/** What graphs of a checkpoint's weights are made of. Weights are named as in `ParameterSource`. */
+export interface Blocks {
+  readonly g: GraphBuilder;
+  norm(x: Value, spec: NormSpec, name: string): Value;
+  /** x · Wᵀ + b for W [outputs, inputs]. */
+  linear(x: Value, name: string, outputs: number, inputs: number, bias: boolean): Value;
+  mlp(x: Value, spec: MlpSpec, name: (weight: string) => string): Value;
+  /** Rows of the matrix [count, width] by index. */
+  rows(weight: string, count: number, width: number, indices: Value): Value;
+  /** A sink for each head, where the options want one. */
+  sinks(spec: AttentionSpec, name: string): Value | undefined;
+  /** The loss of targets [rows] after hidden [rows, E]. */
+  losses(hidden: Value, targets: Value): Value;
+  logits(hidden: Value): Value;
+}
+
+/** A graph of a model's weights, made by `body` from the blocks that decoders are made of. */
+export function buildProgram(
+  name: string,
+  spec: ModelSpec,
+  options: DecoderOptions,
+  body: (blocks: Blocks) => void,
+): DecoderProgram {
+  const g = graphBuilder(name);
+  const parameters = new Map<string, ParameterSource>();
+  body(new Builder(g, spec, options, parameters).blocks);
+  return { graph: g.build(), parameters, queryFactors: false, spareRows: 0 };
 }
 
 class Builder {
@@ -94,6 +136,19 @@ class Builder {
     this.#spec = spec;
     this.#options = options;
     this.#parameters = parameters;
+  }
+
+  get blocks(): Blocks {
+    return {
+      g: this.#g,
+      norm: (x, spec, name) => this.#norm(x, spec, name),
+      linear: (x, name, outputs, inputs, bias) => this.#linear(x, name, outputs, inputs, bias),
+      mlp: (x, spec, name) => this.#mlp(x, spec, name),
+      rows: (weight, count, width, indices) => this.#rows(weight, count, width, indices),
+      sinks: (spec, name) => this.#sinks(spec, name),
+      losses: (hidden, targets) => this.#losses(hidden, targets),
+      logits: (hidden) => this.#logits(hidden),
+    };
   }
 
   build(): void {
@@ -136,6 +191,12 @@ class Builder {
           };
         }
         case "attention-bias": {
+          const { numHeads } = group.position;
+          if (biasForm(group.position, this.#options.attentionBias) === "columns") {
+            const queries = g.input(`queryColumns.${index}`, "f32", ["tokens", numHeads, biasColumns]);
+            const keys = g.input(`keyColumns.${index}`, "f32", ["tokens", biasColumns]);
+            return { columns: { queries, keys }, factors };
+          }
           const byDistance = g.input(`bias.${index}`, "f32", [group.position.numHeads, "distances"]);
           return { bias: this.#bias(byDistance, tokens, pastLength), factors };
         }
@@ -214,31 +275,27 @@ class Builder {
       key = this.#headNorm(key, spec.queryKeyNorm, numKeyValueHeads, headDim, name("keyNorm"));
     }
     if (position.factors !== undefined) query = g.multiply(query, position.factors);
-    const cache = [1, numKeyValueHeads, "capacity", headDim] as const;
+    const { columns } = position;
+    const width = columns === undefined ? headDim : columnsHeadDim(headDim);
+    const cache = [1, numKeyValueHeads, "capacity", width] as const;
     const pastKey = g.state(`key.${index}`, "f32", cache);
     const pastValue = g.state(`value.${index}`, "f32", cache);
-    const { output, newKey, newValue } = g.attention(
-      {
-        query,
-        key,
-        value,
-        pastKey,
-        pastValue,
-        pastLength,
-        cos: position.cos,
-        sin: position.sin,
-        bias: position.bias,
-        sinks: this.#sinks(spec, name("sinks")),
-      },
-      {
-        numHeads,
-        numKeyValueHeads,
-        scale: spec.scale,
-        softcap: spec.softcap ?? 0,
-        window: spec.window,
-        layout: position.layout ?? "half",
-      },
-    );
+    const sinks = this.#sinks(spec, name("sinks"));
+    const inputs = { query, key, value, pastKey, pastValue, pastLength, sinks };
+    const { scale, window } = spec;
+    const attributes = { numHeads, numKeyValueHeads, scale, window };
+    if (columns !== undefined && spec.softcap !== null) {
+      throw new RangeError(
+        `layers[${index}]: expected no softcap with ALiBi as columns, got ${spec.softcap}; build with attentionBias "dense"`,
+      );
+    }
+    const { output, newKey, newValue } =
+      columns !== undefined
+        ? attendWithColumns(g, inputs, attributes, columns)
+        : g.attention(
+            { ...inputs, cos: position.cos, sin: position.sin, bias: position.bias },
+            { ...attributes, softcap: spec.softcap ?? 0, layout: position.layout ?? "half" },
+          );
     g.assignRows(pastKey, newKey, 2, pastLength);
     g.assignRows(pastValue, newValue, 2, pastLength);
     return this.#linear(output, name("attentionOutput"), hiddenSize, numHeads * headDim, spec.outputBias);
@@ -460,6 +517,7 @@ interface GroupInputs {
   readonly sin?: Value;
   readonly layout?: "half" | "interleaved";
   readonly bias?: Value;
+  readonly columns?: { readonly queries: Value; readonly keys: Value };
   readonly factors: Value | undefined;
 }
 

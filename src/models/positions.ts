@@ -18,6 +18,7 @@ import { rotaryTablesFloat32 } from "../encodings/rope/tables.ts";
 import { sinusoidal } from "../encodings/sinusoidal.ts";
 import type { ModelDescription, PositionGroup, PositionSettings } from "../formats/model-description.ts";
 import { type Tensor, tensor } from "../tensor/index.ts";
+import { type BiasForm, biasColumns, biasForm, keyColumns, queryColumns } from "./bias-columns.ts";
 import { applyStrategy, type Strategy, strategyApplies, strategyOf } from "./strategy.ts";
 
 type Rope = Extract<PositionSettings, { site: "query-key" }>;
@@ -28,7 +29,8 @@ export interface PositionChoice {
   readonly scaling?: Strategy;
   /** A factor on each query, on the groups that a strategy speaks of; null: none, even where the file has one. */
   readonly logitTemperature?: LogitTemperature | null;
-  /** An encoding of the same site in place of a group's own, by index of the group. */
+  /** An encoding of the same site in place of a group's own, by index of the group. In place of ALiBi as columns, one
+   *  that is linear in the distance (it has slopes). */
   readonly encodings?: Readonly<Record<number, PositionEncoding>>;
 }
 
@@ -85,12 +87,14 @@ interface GroupSource {
  *
  * @param description how each group of layers knows positions
  * @param learned the rows of a learned table [N, E], for a model that has one
+ * @param attentionBias as the graph was built (DecoderOptions)
  * @throws RangeError for a strategy that the model has no place for, and whatever the strategy's parameters break
  */
 export function createPositions(
   description: ModelDescription,
   choice: PositionChoice = {},
   learned: Float32Array | null = null,
+  attentionBias: BiasForm = "columns",
 ): Positions {
   const strategy = choice.scaling ?? { kind: "as-is" };
   const { groups } = description;
@@ -207,7 +211,10 @@ export function createPositions(
       case "attention-bias": {
         const encoding = (own as AttentionBiasEncoding | undefined) ?? biasEncoding(position);
         const key = dropped ? "none" : own === undefined ? JSON.stringify(position) : identity(own);
-        return biasTables(encoding, index, dropped, `bias:${key}`);
+        const form = biasForm(position, attentionBias);
+        return form === "columns"
+          ? columnTables(encoding, index, dropped, `bias:${key}`)
+          : biasTables(encoding, index, dropped, `bias:${key}`);
       }
       case "embedding":
         return {
@@ -423,12 +430,41 @@ function biasTables(encoding: AttentionBiasEncoding, index: number, dropped: boo
   };
 }
 
+/** The channels of queries and keys of a chunk: nothing is kept. */
+function columnTables(encoding: AttentionBiasEncoding, index: number, dropped: boolean, key: string): SiteSource {
+  if (encoding.slopes === undefined) {
+    throw new RangeError(
+      `encodings: expected a bias that is linear in the distance (with slopes) for group ${index}, got ` +
+        `${show(encoding.name)}; load the model with attentionBias "dense"`,
+    );
+  }
+  const slopes = dropped ? new Float64Array(encoding.numHeads) : encoding.slopes;
+  return {
+    description: { site: "attention-bias", encoding: dropped ? "drop" : encoding.name },
+    maxLength: Number.POSITIVE_INFINITY,
+    dependsOnLength: false,
+    key: () => key,
+    open: () => (past, count, into) => {
+      into[`queryColumns.${index}`] = tensor(
+        "f32",
+        [count, encoding.numHeads, biasColumns],
+        queryColumns(slopes, past, count),
+      );
+      into[`keyColumns.${index}`] = tensor("f32", [count, biasColumns], keyColumns(past, count));
+    },
+  };
+}
+
 function biasEncoding(position: Extract<PositionSettings, { site: "attention-bias" }>): AttentionBiasEncoding {
   if (position.kind === "alibi") {
     const encoding = alibi({ numHeads: position.numHeads, maxBias: position.maxBias });
     const { slopeScale = 1 } = position;
     if (slopeScale === 1) return encoding;
-    return { ...encoding, bias: (queries, keys) => encoding.bias(queries, keys).map((x) => x * slopeScale) };
+    return {
+      ...encoding,
+      slopes: encoding.slopes.map((x) => x * slopeScale),
+      bias: (queries, keys) => encoding.bias(queries, keys).map((x) => x * slopeScale),
+    };
   }
   throw new RangeError("positions: expected a bias whose values are known, got T5's learned buckets; give `encodings`");
 }
