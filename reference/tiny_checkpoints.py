@@ -516,6 +516,13 @@ FAMILIES = {
                                            "sliding_attention": GEMMA3_LOCAL}),
         "cases": rope_cases(gemma3_scalings(), growing=True),
     },
+    # "gelu" of the first files means the tanh form.
+    "gemma": {
+        "type": "gemma", "dtype": torch.bfloat16, "norm_adds_one": True,
+        "config": decoder(num_attention_heads=2, num_key_value_heads=1, head_dim=16, hidden_act="gelu",
+                          **default_rope()),
+        "cases": rope_cases({"yarn": SCALED["yarn"]}),
+    },
     # Version 1.0: relu, tied, decoder output times d_model^-0.5.
     "t5": {
         "type": "t5", "dtype": torch.float32, **T5, "std": {**T5["std"], "shared": 1.6},
@@ -572,11 +579,37 @@ FAMILIES = {
         "config": decoder(num_attention_heads=2, num_key_value_heads=1, **default_rope(5e5)),
         "cases": rope_cases(scalings(5e5, 8), leave_out=("default",)),
     },
+    # OLMo 3 is read with a scaling on its full layers alone.
+    "olmo3": {
+        "type": "olmo3", "dtype": torch.float16,
+        "config": decoder(num_hidden_layers=4, num_attention_heads=2, num_key_value_heads=1, sliding_window=WINDOW,
+                          rope_parameters={"full_attention": scalings(5e5, 8)["yarn"],
+                                           "sliding_attention": {"rope_type": "default", "rope_theta": 5e5}}),
+        "cases": rope_cases({"linear": {"full_attention": scalings(5e5, 8)["linear"],
+                                        "sliding_attention": {"rope_type": "default", "rope_theta": 5e5}}}),
+    },
+    "cohere": {
+        "type": "cohere", "dtype": torch.float16, "std": {"embed_tokens": 0.5},
+        "config": decoder(num_attention_heads=2, num_key_value_heads=1, logit_scale=0.75, **default_rope(8e4)),
+        "cases": rope_cases({"yarn": scalings(8e4, 8)["yarn"]}),
+    },
+    # Command R+: a norm's weight for each head; biases besides.
+    "cohere-plus": {
+        "type": "cohere", "dtype": torch.bfloat16, "std": {"embed_tokens": 0.5},
+        "config": decoder(use_qk_norm=True, attention_bias=True, logit_scale=0.5, **default_rope(8e4)),
+        "cases": rope_cases({}),
+    },
     "cohere2": {
         "type": "cohere2", "dtype": torch.float16, "std": {"embed_tokens": 0.5},
         "config": decoder(num_hidden_layers=4, num_attention_heads=2, num_key_value_heads=1, sliding_window=WINDOW,
                           logit_scale=0.75, **default_rope(5e4)),
         "cases": rope_cases(scalings(5e4, 8), leave_out=("default",)),
+    },
+    "ministral": {
+        "type": "ministral", "dtype": torch.float16,
+        "config": decoder(head_dim=16, sliding_window=WINDOW, **default_rope(1e6),
+                          layer_types=["sliding_attention", "full_attention"]),
+        "cases": rope_cases({"yarn": scalings(1e6, 8)["yarn"]}),
     },
     "ministral3": {
         "type": "ministral3", "dtype": torch.bfloat16,

@@ -70,7 +70,7 @@ def layout(family, arch, name, c):
         return sections(c.get("n_head") or c["num_attention_heads"])
     if arch == "gpt2" and name.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
         return (lambda w: w.T), (lambda w: w.T)
-    if arch in ("gemma2", "gemma3") and name.endswith("norm.weight"):
+    if arch in ("gemma", "gemma2", "gemma3") and name.endswith("norm.weight"):
         return (lambda w: w + 1), (lambda w: w - 1)
     return (lambda w: w), (lambda w: w)
 
@@ -120,17 +120,25 @@ def gemma_keys(w, c):
     common(w, c)
     for key, add in (("attn_logit_softcapping", w.add_attn_logit_softcapping),
                      ("final_logit_softcapping", w.add_final_logit_softcapping)):
-        if c[key] is not None:
+        if c.get(key) is not None:
             add(c[key])
-    w.add_sliding_window(c["sliding_window"])
+    if c.get("sliding_window"):
+        w.add_sliding_window(c["sliding_window"])
 
 
 def cohere_keys(w, c):
     common(w, c, rms=False)
     w.add_logit_scale(c["logit_scale"])
-    w.add_sliding_window(c["sliding_window"])
+    if c.get("sliding_window"):
+        w.add_sliding_window(c["sliding_window"])
     w.add_rope_dimension_count(head_width(c))
     w.add_rope_scaling_type(gguf.RopeScalingType.NONE)
+
+
+def olmo3_keys(w, c):
+    common(w, c)
+    w.add_sliding_window(c["sliding_window"])
+    w.add_sliding_window_pattern([kind == "sliding_attention" for kind in c["layer_types"]])
 
 
 def phi3_keys(w, c):
@@ -234,6 +242,7 @@ FILES = {
     "llama-bias": ("llama", llama_keys, ("q8_0",), {}),
     "qwen2": ("qwen2", common, ("q4_0",), {}),
     "qwen3": ("qwen3", common, ("q8_0",), {}),
+    "gemma": ("gemma", gemma_keys, (), {}),
     "gemma2": ("gemma2", gemma_keys, ("q4_0",), {"query_pre_attn_scalar": 16}),
     "gemma3": ("gemma3", gemma_keys, ("q8_0",), {"query_pre_attn_scalar": 16}),
     "t5": ("t5", t5_keys, ("q8_0",), {}),
@@ -245,6 +254,8 @@ FILES = {
     "phi3-partial": ("phi3", phi3_keys, ("q4_0",), {}),
     "smollm3": ("smollm3", llama_keys, ("q4_0",), {}),
     "olmo2": ("olmo2", common, ("q8_0",), {}),
+    "olmo3": ("olmo2", olmo3_keys, (), {}),
+    "cohere": ("command-r", cohere_keys, (), {}),
     "cohere2": ("cohere2", cohere_keys, ("q4_0",), {}),
     "ministral3": ("mistral3", mistral3_keys, ("q8_0",), {}),
     "bloom": ("bloom", bloom_keys, ("q4_0",), {}),

@@ -39,7 +39,7 @@ function faults(golden: GoldenCase, vocabSize: number): string[] {
 }
 
 /** llama.cpp looks gelu up in a table of float16 values. */
-const withGelu: readonly string[] = "bloom gemma2 gemma3 gpt2 gpt_neox gpt_neox-serial mpt t5-gated".split(" ");
+const withGelu: readonly string[] = "bloom gemma gemma2 gemma3 gpt2 gpt_neox gpt_neox-serial mpt t5-gated".split(" ");
 
 function vocabSizeOf(family: string): number {
   return JSON.parse(readFileSync(join(checkpoint(family).folder, "config.json"), "utf8")).vocab_size;
@@ -52,7 +52,8 @@ describe("tiny checkpoints", () => {
       return JSON.parse(config).model_type as string;
     });
     const wanted =
-      "bloom cohere2 gemma2 gemma3_text gpt2 gpt_neox llama ministral3 mistral mpt mt5 olmo2 phi3 qwen2 qwen3 smollm3 t5";
+      "bloom cohere cohere2 gemma gemma2 gemma3_text gpt2 gpt_neox llama ministral ministral3 mistral mpt mt5 olmo2 " +
+      "olmo3 phi3 qwen2 qwen3 smollm3 t5";
     expect([...new Set(modelTypes)].sort()).toEqual(wanted.split(" "));
   });
 
@@ -79,7 +80,7 @@ describe("tiny checkpoints", () => {
     }
   });
 
-  test("weights stay below 300 KB a file and 6 MB in all", () => {
+  test("weights stay below 300 KB a file and 6.5 MB in all", () => {
     let total = 0;
     const walk = (folder: string): void => {
       for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -94,6 +95,6 @@ describe("tiny checkpoints", () => {
       }
     };
     walk(join(checkpoint("llama").folder, ".."));
-    expect(total).toBeLessThan(6_000_000);
+    expect(total).toBeLessThan(6_500_000);
   });
 });
