@@ -246,8 +246,25 @@ function yarnClass(
   };
 }
 
-/** vLLM's own key `mixed_b` of its type ntk (Su 2023, kexue.fm/archives/9706): ω_i / exp(a·(i+1)^b), with
- *  a = ln s / (d/2)^b. No other engine reads it. */
+/**
+ * The frequencies of vLLM's own key `mixed_b` under its type ntk: ω_i / exp(a·(i+1)^b), with a = ln s / (d/2)^b. No
+ * other engine reads it.
+ *
+ * @param ropeTheta b of ω_i = b^(−2i/d), above 0
+ * @param rotaryDim d, even
+ * @param factor s, above 0
+ * @param mixedB b of the exponent
+ * @returns d/2 inverse frequencies in radians a token; the last is divided by the whole factor
+ * @throws RangeError for a base or factor that is not above 0
+ * @example
+ * ```ts
+ * import { vllmMixedNtk } from "longhand/encodings";
+ * const [fast, slow] = vllmMixedNtk(10000, 4, 4, 0.625);
+ * Math.round(1e4 * fast) / 1e4; // => 0.407
+ * Math.round(1e6 * slow) / 1e6; // => 0.0025
+ * ```
+ * Source: Su 2023 (kexue.fm/archives/9706), as in vLLM's NTKScalingRotaryEmbedding.
+ */
 export function vllmMixedNtk(ropeTheta: number, rotaryDim: number, factor: number, mixedB: number): Float64Array {
   const a = arithmeticOf(false);
   const slope = naturalLogarithm(factor) / power(rotaryDim / 2, mixedB);
