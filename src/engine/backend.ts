@@ -34,6 +34,8 @@ export interface LoadOptions {
   readonly sizes?: Readonly<Record<string, number>>;
   /** Threads a run may use; the backend's own choice when absent. */
   readonly threads?: number;
+  /** One of several sessions that run in turn: between its runs it keeps no thread awake and no memory but its weights. */
+  readonly takesTurns?: boolean;
   /** A session of the same backend whose states this one reads and writes too, one run at a time; `sizes` are then its. */
   readonly shareStates?: Session;
 }

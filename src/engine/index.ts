@@ -31,3 +31,9 @@ export { type OnnxRuntimeOptions, onnxRuntimeBackend } from "./onnxruntime/index
 export type { Provider } from "./onnxruntime/runtime.ts";
 export { referenceBackend } from "./reference/index.ts";
 export { type SamplingOptions, sampler } from "./sampling.ts";
+export {
+  createSequenceToSequenceModel,
+  loadSequenceToSequenceModel,
+  type SequenceToSequenceGenerateOptions,
+  SequenceToSequenceModel,
+} from "./sequence-to-sequence-model.ts";

@@ -140,6 +140,12 @@ export async function createLanguageModel(
 ): Promise<LanguageModel> {
   const backend = options.backend ?? onnxRuntimeBackend();
   const { spec } = checkpoint;
+  if (spec.encoder !== undefined) {
+    throw new RangeError(
+      `load: expected a decoder alone, got an encoder and a decoder in ${checkpoint.description.name}; ` +
+        "use loadSequenceToSequenceModel",
+    );
+  }
   const asked = options.precision ?? "auto";
   if (asked === "quantized" && !checkpoint.isQuantized) {
     throw new RangeError(
@@ -445,7 +451,7 @@ export class LanguageModel implements AsyncDisposable {
   }
 }
 
-function readScaling(scaling: EncodingOptions["scaling"]): Strategy | undefined {
+export function readScaling(scaling: EncodingOptions["scaling"]): Strategy | undefined {
   if (scaling === undefined) return undefined;
   if (typeof scaling === "string") return parseStrategy(scaling);
   if (isStrategy(scaling)) return scaling;

@@ -22,6 +22,12 @@ export {
   type ParameterSource,
   type WeightForm,
 } from "./decoder.ts";
+export {
+  biasInputs,
+  buildEncoderDecoder,
+  buildEncoderDecoderDecoder,
+  type EncoderDecoderPrograms,
+} from "./encoder-decoder.ts";
 export { familyOf, modelFamilies } from "./families/index.ts";
 export { type DecoderFeatures, decoderSpec, type ModelFamily } from "./family.ts";
 export type { LayerWeight, ModelWeight, NameMap, WeightRule } from "./names.ts";
@@ -33,6 +39,14 @@ export {
   type PositionTables,
 } from "./positions.ts";
 export { ggufSettings, huggingFaceSettings, llama2cSettings, type SettingKey, type Settings } from "./settings.ts";
-export type { Activation, AttentionSpec, LayerSpec, MlpSpec, ModelSpec, NormSpec } from "./spec.ts";
+export type { Activation, AttentionSpec, EncoderSpec, LayerSpec, MlpSpec, ModelSpec, NormSpec } from "./spec.ts";
 export { applyStrategy, parseStrategy, type Strategy, strategyApplies, trainedConfig } from "./strategy.ts";
+export {
+  type BiasChoice,
+  type BiasPositions,
+  BiasRows,
+  type BiasTable,
+  createBiasPositions,
+  type LearnedBiases,
+} from "./t5-bias.ts";
 export { readTables } from "./tables.ts";

@@ -45,6 +45,14 @@ export const layerWeights = [
   "down.bias",
   "mlpPostNorm.weight",
   "mlpPostNorm.bias",
+  // A bias learned by distance (T5): [buckets, H].
+  "relativeBias.weight",
+  // A decoder layer's attention to an encoder's output.
+  "crossNorm.weight",
+  "crossQuery.weight", // [H·D, E]
+  "crossKey.weight",
+  "crossValue.weight",
+  "crossOutput.weight", // [E, H·D]
 ] as const;
 
 export type ModelWeight = (typeof modelWeights)[number];
@@ -57,6 +65,8 @@ export type RowRange = readonly [from: number, to: number];
 export interface WeightRule {
   /** The checkpoint's name, "{i}" the layer. */
   readonly tensor: string;
+  /** Its name in files that lack `tensor` in layer 0. */
+  readonly otherwise?: string;
   /** Stored [in, out] (GPT-2's Conv1D). */
   readonly transpose?: true;
   /** Rows of a fused tensor, joined in order (elements, for a bias). */
@@ -69,6 +79,8 @@ export interface WeightRule {
 export interface NameMap {
   readonly model: { readonly [W in ModelWeight]?: string | WeightRule };
   readonly layer: { readonly [W in LayerWeight]?: string | WeightRule };
+  /** The weights of the encoder that a decoder attends to; in full "encoder.layers.3.query.weight". */
+  readonly encoder?: Pick<NameMap, "model" | "layer">;
   /** Tensors of the checkpoint that no map names and that mean nothing here: buffers, other modalities. */
   readonly ignored?: RegExp;
   /** Where the same names are found in other files. The first under which the embedding exists is taken. */
@@ -80,6 +92,31 @@ export type Placement = readonly (readonly [from: string, to: string])[];
 
 /** The map as a checkpoint spells it: its own names if they are there, else those of a placement. */
 export function placedNames(map: NameMap, has: (tensor: string) => boolean): NameMap {
+  return chosenNames(moveNames(map, has), has);
+}
+
+/** Each rule with the one of its two names that the file has. */
+function chosenNames<M extends Pick<NameMap, "model" | "layer" | "encoder">>(
+  map: M,
+  has: (tensor: string) => boolean,
+): M {
+  const choose = <T extends object>(table: T): T =>
+    Object.fromEntries(
+      Object.entries<string | WeightRule>(table as Record<string, string | WeightRule>).map(([weight, entry]) => {
+        const { otherwise, ...rule } = ruleOf(entry);
+        const isThere = otherwise === undefined || has(rule.tensor.replaceAll("{i}", "0"));
+        return [weight, isThere ? rule : { ...rule, tensor: otherwise }];
+      }),
+    ) as T;
+  return {
+    ...map,
+    model: choose(map.model),
+    layer: choose(map.layer),
+    ...(map.encoder === undefined ? {} : { encoder: chosenNames(map.encoder, has) }),
+  };
+}
+
+function moveNames(map: NameMap, has: (tensor: string) => boolean): NameMap {
   const anchor = map.model["embedding.weight"];
   if (anchor === undefined || map.placements === undefined) return map;
   const { tensor } = ruleOf(anchor);
@@ -111,8 +148,14 @@ export function weightParts(name: string): { readonly weight: string; readonly l
   return match === null ? { weight: name, layer: null } : { weight: match[2]!, layer: Number(match[1]) };
 }
 
+/** What our names of an encoder's weights begin with. */
+export const encoderPrefix = "encoder.";
+
 /** The rule for a weight of ours, its layer filled in; undefined when the map has none. */
-export function ruleFor(map: NameMap, name: string): WeightRule | undefined {
+export function ruleFor(map: Pick<NameMap, "model" | "layer" | "encoder">, name: string): WeightRule | undefined {
+  if (name.startsWith(encoderPrefix)) {
+    return map.encoder === undefined ? undefined : ruleFor(map.encoder, name.slice(encoderPrefix.length));
+  }
   const { weight, layer } = weightParts(name);
   const table = (layer === null ? map.model : map.layer) as Readonly<Record<string, string | WeightRule | undefined>>;
   const entry = Object.hasOwn(table, weight) ? table[weight] : undefined;

@@ -73,6 +73,18 @@ export interface LayerSpec {
   readonly residualFromNorm: boolean;
 }
 
+/** A stack of layers that see each other's tokens in both directions, and whose output the decoder attends to (T5). */
+export interface EncoderSpec {
+  /** How its layers know positions: a learned bias by distance. */
+  readonly group: PositionGroup;
+  readonly layers: readonly LayerSpec[];
+  readonly finalNorm: NormSpec;
+  /** Which layers of both stacks have learned a bias of their own; the others use their stack's first. */
+  readonly ownBias: "first-layer" | "every-layer";
+  /** What a decoder's text begins with. */
+  readonly decoderStartToken: number;
+}
+
 export interface ModelSpec {
   /** The record in families/ that made it. */
   readonly family: string;
@@ -87,6 +99,8 @@ export interface ModelSpec {
   /** How layers know positions: the description's groups. */
   readonly groups: readonly PositionGroup[];
   readonly layers: readonly LayerSpec[];
+  /** Where the layers attend to the output of an encoder besides; their cross-attention has the self-attention's sizes. */
+  readonly encoder?: EncoderSpec;
   /** Before the head; null: none. */
   readonly finalNorm: NormSpec | null;
   readonly head: {

@@ -59,9 +59,16 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
         // Warnings about shapes that inference could not name would drown what matters.
         logSeverityLevel: 3,
         ...packed.options,
+        ...(loadOptions.takesTurns === true ? turns(packed.options.extra) : {}),
         ...options.sessionOptions,
       });
       return new OnnxRuntimeSession(graph, ort, session, program, states);
     },
   };
+}
+
+/** Options that let go of memory after each run, and let threads sleep at once. */
+function turns(extra: unknown = {}): Readonly<Record<string, unknown>> {
+  const { session = {} } = extra as { readonly session?: object };
+  return { enableCpuMemArena: false, extra: { session: { ...session, intra_op: { allow_spinning: "0" } } } };
 }

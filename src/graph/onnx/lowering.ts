@@ -326,8 +326,10 @@ export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
       pairs: inputs.cos.shape[1] as number,
       headDim: (inputs.x.shape[2] as number) / numHeads,
     }),
-  attention: (emit, inputs, node) =>
-    hasFusedAttention(emit.target, node) ? fusedAttention(emit, inputs, node) : plainAttention(emit, node),
+  attention: (emit, inputs, node) => {
+    if (attendsElsewhere(emit.target, node)) return attentionElsewhere(emit, inputs, node);
+    return hasFusedAttention(emit.target, node) ? fusedAttention(emit, inputs, node) : plainAttention(emit, node);
+  },
 };
 
 /** D. */
@@ -346,6 +348,30 @@ export function hasFusedAttention(target: OnnxTarget, node: NodeOf<"attention">)
   const hasPast = pastKey !== undefined || (key !== undefined && key.shape[1] !== tokens);
   if (hasPast && batch !== 1 && tokens !== 1) return false;
   return target !== "webgpu" || node.attributes.causal;
+}
+
+/** Whether every query sees all of a past and there are no new keys: T5's cross-attention. */
+function attendsElsewhere(target: OnnxTarget, { inputs, attributes }: NodeOf<"attention">): boolean {
+  const { query, key, pastKey, pastLength, cos, bias, sinks } = inputs;
+  const { causal, softcap, numHeads, numKeyValueHeads } = attributes;
+  if (target === "webgpu" || query.dtype !== "f32" || key?.shape[1] !== 0 || pastKey === undefined) return false;
+  const isPlain = pastLength === undefined && cos === undefined && bias === undefined && sinks === undefined;
+  return isPlain && !causal && softcap === 0 && numHeads === numKeyValueHeads;
+}
+
+/** com.microsoft.MultiHeadAttention over keys and values by head: read where they are, without scores in memory, and
+ *  with any number of queries. GroupQueryAttention copies its past, and wants no more queries than keys. */
+function attentionElsewhere(emit: Emitter, inputs: Inputs<"attention", string>, node: NodeOf<"attention">): string[] {
+  const { numHeads, scale } = node.attributes;
+  const attributes = { num_heads: numHeads, scale: { float: scale } };
+  const output = emit.node(
+    "MultiHeadAttention",
+    [inputs.query, inputs.pastKey!, inputs.pastValue!],
+    attributes,
+    microsoft,
+  );
+  const none = (past: string): string => sliceAxis(emit, past, 2, emit.vector([0]), emit.vector([0]));
+  return [output, none(inputs.pastKey!), none(inputs.pastValue!)];
 }
 
 /** Whether GroupQueryAttention turns by these tables itself: heads of a multiple of 16 channels, pairs of 8. */

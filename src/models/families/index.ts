@@ -16,6 +16,7 @@ import { olmo2 } from "./olmo2.ts";
 import { phi3 } from "./phi3.ts";
 import { qwen2, qwen3 } from "./qwen.ts";
 import { smollm3 } from "./smollm3.ts";
+import { t5 } from "./t5.ts";
 
 export const modelFamilies: readonly ModelFamily[] = [
   llama,
@@ -35,6 +36,7 @@ export const modelFamilies: readonly ModelFamily[] = [
   gptNeox,
   bloom,
   mpt,
+  t5,
 ];
 
 const nearestByPosition: Readonly<Record<string, string>> = {
