@@ -189,6 +189,11 @@ export async function createLanguageModel(
     precision,
     learned,
     attentionBias,
+    // A table of positions is fed in, not a parameter.
+    unused: checkpoint.unusedTensors([
+      ...Array.from(program.parameters.values(), ({ weight }) => weight),
+      "positions.weight",
+    ]),
     decoder: new Decoder(
       { exact, spareRows, ...(isQuantized ? { fast: () => fast() } : {}) },
       spec,
@@ -210,6 +215,7 @@ interface Parts {
   readonly precision: Precision;
   readonly learned: Float32Array | null;
   readonly attentionBias: "columns" | "dense";
+  readonly unused: readonly Finding[];
   readonly decoder: Decoder;
 }
 
@@ -231,7 +237,7 @@ export class LanguageModel implements AsyncDisposable {
     this.description = parts.checkpoint.description;
     this.spec = parts.checkpoint.spec;
     this.precision = parts.precision;
-    this.findings = [...parts.checkpoint.description.findings, ...parts.checkpoint.findings];
+    this.findings = [...parts.checkpoint.description.findings, ...parts.unused];
     this.#backend = parts.backend;
     this.#checkpoint = parts.checkpoint;
     this.#learned = parts.learned;

@@ -31,6 +31,7 @@ export interface Checkpoint {
   readonly description: ModelDescription;
   readonly family: ModelFamily;
   readonly spec: ModelSpec;
+  /** On tensors that no weight of the family is read from. */
   readonly findings: readonly Finding[];
   /** Whether any matrix is stored in quantised blocks. */
   readonly isQuantized: boolean;
@@ -43,6 +44,8 @@ export interface Checkpoint {
   readQuantized(weight: string, shape: readonly [rows: number, columns: number]): Promise<QuantizedMatrix>;
   /** Where a weight lies as row-major float32 that needs nothing done to it; null otherwise. */
   file(weight: string): WeightFile | null;
+  /** A finding on tensors of the files that are none of these weights; empty when there are none. */
+  unusedTensors(read: Iterable<string>): readonly Finding[];
   close(): Promise<void>;
 }
 
@@ -166,7 +169,8 @@ export function createCheckpoint({ path, description, weights, family, settings 
     description,
     family,
     spec,
-    findings: unusedTensors(),
+    findings: unusedTensors(knownWeights()),
+    unusedTensors,
     isQuantized: weights.names.some((name) => !/^(F32|F16|BF16|F64)$/i.test(weights.info(name).dtype)),
     has,
     form(weight) {
@@ -206,13 +210,21 @@ export function createCheckpoint({ path, description, weights, family, settings 
   };
   return checkpoint;
 
+  /** Our names of everything that the maps know. */
+  function knownWeights(): string[] {
+    const layered = (prefix: string, layer: object, count: number): string[] =>
+      Array.from({ length: count }, (_, i) => Object.keys(layer).map((key) => `${prefix}layers.${i}.${key}`)).flat();
+    return [
+      ...Object.keys(map.model),
+      ...layered("", map.layer, spec.layers.length),
+      ...Object.keys(map.encoder?.model ?? {}).map((key) => `encoder.${key}`),
+      ...layered("encoder.", map.encoder?.layer ?? {}, spec.encoder?.layers.length ?? 0),
+    ];
+  }
+
   /** Tensors that nothing reads would change the result in the model's own code: say so. */
-  function unusedTensors(): Finding[] {
-    const used = new Set<string>();
-    for (const key of Object.keys(map.model)) used.add(ruleFor(map, key)!.tensor);
-    for (let layer = 0; layer < spec.layers.length; layer++) {
-      for (const key of Object.keys(map.layer)) used.add(ruleFor(map, `layers.${layer}.${key}`)!.tensor);
-    }
+  function unusedTensors(read: Iterable<string>): Finding[] {
+    const used = new Set(Array.from(read, (weight) => ruleFor(map, weight)?.tensor));
     const unused = weights.names.filter((name) => !used.has(name) && !map.ignored?.test(name));
     if (unused.length === 0) return [];
     return [
@@ -221,7 +233,7 @@ export function createCheckpoint({ path, description, weights, family, settings 
         severity: "warning",
         where: description.name,
         got: `${unused.slice(0, 3).join(", ")}${unused.length > 3 ? ` and ${unused.length - 3} more` : ""}`,
-        expected: `only tensors that a ${family.name} model has`,
+        expected: `only tensors that this ${family.name} model reads`,
         why: "nothing reads them here; if the model's own code does, its losses differ",
         fix: "",
       },
