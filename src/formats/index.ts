@@ -9,4 +9,5 @@ export type { ModelDescription, PositionGroup, PositionSettings } from "./model-
 export { nearest } from "./nearest.ts";
 export { openModel } from "./open-model.ts";
 export * from "./safetensors/index.ts";
+export * from "./tokenizers/index.ts";
 export * from "./weights/index.ts";

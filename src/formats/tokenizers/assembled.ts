@@ -169,8 +169,9 @@ class TokenWriter {
     const bytes = this.#tokenizer.bytes(id);
     if (!this.#atStart) return bytes;
     this.#atStart = false;
-    // Byte tokens stand for exactly what they say.
-    if (leadingSpace === "keep" || this.#parts.vocabulary.classes[id] === "byte" || bytes[0] !== 0x20) return bytes;
+    // Byte tokens and what is written for unknown ones stand as they are.
+    const kind = this.#parts.vocabulary.classes[id];
+    if (leadingSpace === "keep" || kind === "byte" || kind === "unknown" || bytes[0] !== 0x20) return bytes;
     if (leadingSpace === "first-token") {
       const end = bytes.findIndex((byte) => byte !== 0x20);
       return end < 0 ? none : bytes.subarray(end);

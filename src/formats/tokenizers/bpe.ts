@@ -6,7 +6,7 @@ import { FormatError, quote } from "../bytes/format-error.ts";
 import { byteCharacter, byteLevelText } from "./byte-level.ts";
 import { type MergeRules, Merger, WordCache } from "./merger.ts";
 import { PairTable } from "./pair-table.ts";
-import { Utf8Scratch } from "./utf8.ts";
+import { Utf8Scratch, utf8Bytes } from "./utf8.ts";
 import type { Vocabulary } from "./vocabulary.ts";
 
 export interface BpeOptions {
@@ -24,6 +24,8 @@ export interface BpeOptions {
   readonly fuseUnknown?: boolean;
   /** A character without a token becomes the tokens <0xNN> of its bytes. */
   readonly byteFallback?: boolean;
+  /** It does so after merging, when it has kept its neighbours apart (llama.cpp), and not before (Hugging Face). */
+  readonly fallbackLast?: boolean;
   /** Stands before every character of a word but the first ("##"), or behind the last ("</w>"). */
   readonly continuingPrefix?: string;
   readonly endOfWord?: string;
@@ -136,7 +138,8 @@ export class BpeEncoder {
   }
 
   #characters(word: string): number[] {
-    const { ignoreMerges, continuingPrefix = "", endOfWord = "", unknownToken = null, fuseUnknown } = this.#options;
+    const { ignoreMerges, continuingPrefix = "", endOfWord = "", fallbackLast } = this.#options;
+    const { unknownToken = null, fuseUnknown } = this.#options;
     if (ignoreMerges) {
       const whole = this.#vocabulary.id(word);
       if (whole !== undefined) return [whole];
@@ -157,6 +160,8 @@ export class BpeEncoder {
       const id = this.#vocabulary.id(text);
       if (id !== undefined) {
         symbols[count++] = id;
+      } else if (fallbackLast) {
+        symbols[count++] = this.#symbol(text);
       } else if (this.#fallsBack(byteAt, bytes)) {
         for (let i = 0; i < bytes; i++) symbols[count++] = this.#byteTokens[this.#utf8.bytes[byteAt + i]!]!;
       } else if (unknownToken !== null && !(fuseUnknown && wasUnknown)) {
@@ -178,7 +183,7 @@ export class BpeEncoder {
   /** Symbols without a token go out as their characters' tokens; what has none at all is unknown, or lost. */
   #finish(count: number): number[] {
     const { size } = this.#vocabulary;
-    const { unknownToken = null } = this.#options;
+    const { unknownToken = null, fallbackLast } = this.#options;
     const ids: number[] = [];
     for (let i = 0; i < count; i++) {
       const symbol = this.#symbols[i]!;
@@ -186,7 +191,12 @@ export class BpeEncoder {
         ids.push(symbol);
         continue;
       }
-      for (const character of this.#extraTexts[symbol - size]!) {
+      const text = this.#extraTexts[symbol - size]!;
+      if (fallbackLast) {
+        for (const byte of utf8Bytes(text)) if (this.#byteTokens[byte]! >= 0) ids.push(this.#byteTokens[byte]!);
+        continue;
+      }
+      for (const character of text) {
         const id = this.#vocabulary.id(character) ?? unknownToken;
         if (id !== null) ids.push(id);
       }

@@ -6,7 +6,7 @@ import type { ByteSource } from "../bytes/byte-source.ts";
 import { FormatError, quote } from "../bytes/format-error.ts";
 import type { GgufArray, GgufHeader, GgufValue } from "../gguf/header.ts";
 import { didYouMean } from "../nearest.ts";
-import { AddedTokens, addedToken } from "./added-tokens.ts";
+import { type AddedToken, AddedTokens, addedToken } from "./added-tokens.ts";
 import { assembleTokenizer, type TokenizerParts } from "./assembled.ts";
 import { BpeEncoder } from "./bpe.ts";
 import { byteLevelBytes } from "./byte-level.ts";
@@ -66,10 +66,11 @@ export async function ggufTokenizer(source: ByteSource, header: GgufHeader): Pro
   const unknownToken = token("unknown_token_id", unknown);
   const named = [eosToken, token("eot_token_id", null), token("eom_token_id", null)];
 
-  const added = [];
+  const special: AddedToken[] = [];
+  const userDefined: AddedToken[] = [];
   for (let id = 0; id < texts.length; id++) {
-    if (classes[id] === "control" || classes[id] === "unknown") added.push(addedToken(id, texts[id]!, true));
-    else if (classes[id] === "user-defined") added.push(addedToken(id, texts[id]!, false));
+    if (classes[id] === "control" || classes[id] === "unknown") special.push(addedToken(id, texts[id]!, true));
+    else if (classes[id] === "user-defined") userDefined.push(addedToken(id, texts[id]!, false));
   }
   const around = (addBos: boolean, addEos: boolean): Pick<TokenizerParts, "prefix" | "suffix"> => {
     const put = (key: string, byDefault: boolean, id: number | null, idKey: string): number[] => {
@@ -89,7 +90,7 @@ export async function ggufTokenizer(source: ByteSource, header: GgufHeader): Pro
     unknownToken,
     padToken: token("padding_token_id", pad),
     endTokens: endTokensOf(vocabulary, named),
-    addedTokens: new AddedTokens(added),
+    addedTokens: new AddedTokens([...special, ...userDefined]),
     isSpecial: (id: number) => classes[id] === "control" || classes[id] === "unknown",
   };
   const verbatim = (id: number): boolean =>
@@ -118,6 +119,7 @@ export async function ggufTokenizer(source: ByteSource, header: GgufHeader): Pro
         file: source.name,
         byteLevel,
         byteFallback: !byteLevel,
+        fallbackLast: !byteLevel,
         ignoreMerges: pre.ignoreMerges,
         unknownToken,
       });
@@ -145,7 +147,7 @@ export async function ggufTokenizer(source: ByteSource, header: GgufHeader): Pro
         file: source.name,
         byteLevel: false,
         byteFallback: true,
-        unknownToken,
+        fallbackLast: true,
       });
       const { steps } = preTokenizerNamed("gemma4")!;
       const around4 = around(true, false);
@@ -179,16 +181,36 @@ export async function ggufTokenizer(source: ByteSource, header: GgufHeader): Pro
         byteTokens: vocabulary.byteTokens(),
         unknownToken,
       });
-      return assembleTokenizer({
+      const escaped = (text: string): string => text.replaceAll(" ", spaceSymbol);
+      const common = {
         ...shared,
         ...around(true, false),
         kind: "gguf-llama",
-        encodeText: (text, _start, out) =>
-          encoder.encode((prefixSpace ? spaceSymbol : "") + text.replaceAll(" ", spaceSymbol), out),
         tokenBytes: pieceBytes,
-        leadingSpace: prefixSpace ? "one" : "keep",
         restartsAfter: verbatim,
         invalidBytes: "one-a-byte",
+      } as const;
+      if (prefixSpace) {
+        return assembleTokenizer({
+          ...common,
+          encodeText: (text, _start, out) => encoder.encode(spaceSymbol + escaped(text), out),
+          leadingSpace: "one",
+        });
+      }
+      // Without a dummy space user-defined symbols are found where sentencepiece finds them, in normalised text; llama.cpp
+      // looks in the text before, which differs where it holds "▁" itself.
+      const symbols = new AddedTokens(userDefined.map((one) => ({ ...one, text: escaped(one.text) })));
+      return assembleTokenizer({
+        ...common,
+        addedTokens: new AddedTokens(special),
+        encodeText: (text, _start, out) =>
+          symbols.split(
+            escaped(text),
+            true,
+            (part) => encoder.encode(part, out),
+            (one) => out.push(one.id),
+          ),
+        leadingSpace: "keep",
       });
     }
     case "t5": {

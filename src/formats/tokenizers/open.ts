@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../byt
 import { openFile, withFile } from "../bytes/node-file.ts";
 import { openGguf } from "../gguf/index.ts";
 import { readLlama2cHeader } from "../llama2c/index.ts";
+import { type AddedToken, addedToken } from "./added-tokens.ts";
 import { byteTokenizer, byteTokenizerClass } from "./byte.ts";
 import { ggufTokenizer } from "./gguf.ts";
 import { huggingFaceTokenizer } from "./hugging-face/index.ts";
@@ -138,19 +139,35 @@ function sentencePieceSettings(config: JsonObject | undefined, file: string): Se
   };
   const addBos = flag("add_bos_token");
   const addEos = flag("add_eos_token");
-  const { extra_ids: extraIds } = config;
-  let extraTokens: string[] = [];
-  if (typeof extraIds === "number") {
-    if (!Number.isInteger(extraIds) || extraIds < 0 || extraIds > 65_536) {
-      throw new FormatError("tokenizer_config.json", `expected extra_ids from 0 to 65536 for ${file}, got ${extraIds}`);
-    }
-    // T5 counts its sentinels down: the first of them has the highest id.
-    extraTokens = Array.from({ length: extraIds }, (_, i) => `<extra_id_${extraIds - 1 - i}>`);
+  const { extra_ids: sentinels = 0, added_tokens_decoder: listed = {} } = config;
+  if (typeof sentinels !== "number" || !Number.isInteger(sentinels) || sentinels < 0 || sentinels > 65_536) {
+    throw new FormatError(
+      "tokenizer_config.json",
+      `expected extra_ids from 0 to 65536 for ${file}, got ${JSON.stringify(sentinels)}`,
+    );
   }
+  if (!isJsonObject(listed)) {
+    throw new FormatError("tokenizer_config.json", "expected added_tokens_decoder to be an object, got another value");
+  }
+  const addedTokens = Object.entries(listed).map(([id, token]): AddedToken => {
+    if (!/^\d{1,7}$/.test(id) || !isJsonObject(token) || typeof token.content !== "string") {
+      throw new FormatError(
+        "tokenizer_config.json",
+        `expected added_tokens_decoder[${JSON.stringify(id)}] to be a token with its content, got another value`,
+      );
+    }
+    return {
+      ...addedToken(Number(id), token.content, token.special === true),
+      stripLeft: token.lstrip === true,
+      stripRight: token.rstrip === true,
+      singleWord: token.single_word === true,
+    };
+  });
   return {
     ...(addBos === undefined ? {} : { addBos }),
     ...(addEos === undefined ? {} : { addEos }),
-    extraTokens,
+    sentinels,
+    addedTokens,
   };
 }
 

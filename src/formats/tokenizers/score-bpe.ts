@@ -6,7 +6,7 @@ import { type MergeRules, Merger, WordCache } from "./merger.ts";
 import { PairTable } from "./pair-table.ts";
 import { Utf8Scratch } from "./utf8.ts";
 import type { Vocabulary } from "./vocabulary.ts";
-import { breaksAtSpaces, cutAtSpaces } from "./word-breaks.ts";
+import { cutAtSpaces, type SpaceBridges, spaceBridges } from "./word-breaks.ts";
 
 export interface ScoreBpeOptions {
   readonly vocabulary: Vocabulary;
@@ -62,7 +62,7 @@ export class ScoreBpeEncoder {
   /** Characters that are no piece, with numbers from the vocabulary's size on: at most one a code point. */
   readonly #strangers: Map<string, number> = new Map();
   readonly #strangerTexts: string[] = [];
-  readonly #cuts: boolean;
+  readonly #bridges: SpaceBridges;
   #symbols: Int32Array = new Int32Array(64);
 
   constructor(options: ScoreBpeOptions) {
@@ -74,7 +74,7 @@ export class ScoreBpeEncoder {
       if (mergeable(id) && text !== "" && !this.#pieces.has(text)) this.#pieces.set(text, id);
     }
     this.#rules = new Scores(scoreRanks(scores), (symbol) => this.#text(symbol), this.#pieces);
-    this.#cuts = breaksAtSpaces(this.#pieces.keys(), options.space);
+    this.#bridges = spaceBridges(this.#pieces.keys(), options.space);
   }
 
   #text(symbol: number): string {
@@ -83,11 +83,7 @@ export class ScoreBpeEncoder {
 
   /** Appends the ids of normalised text. */
   encode(text: string, out: number[]): void {
-    if (!this.#cuts) {
-      this.#word(text, out);
-      return;
-    }
-    cutAtSpaces(text, this.#options.space, (word) => {
+    cutAtSpaces(text, this.#options.space, this.#bridges, (word) => {
       let ids = this.#cache.get(word);
       if (ids === undefined) {
         const fresh: number[] = [];

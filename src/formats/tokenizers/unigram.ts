@@ -7,7 +7,7 @@ import { WordCache } from "./merger.ts";
 import { ByteTrie } from "./pair-table.ts";
 import { Utf8Scratch, utf8Bytes, utf8Length } from "./utf8.ts";
 import type { Vocabulary } from "./vocabulary.ts";
-import { breaksAtSpaces, cutAtSpaces } from "./word-breaks.ts";
+import { cutAtSpaces, type SpaceBridges, spaceBridges } from "./word-breaks.ts";
 
 const unknownPenalty = 10;
 
@@ -32,7 +32,7 @@ export class UnigramEncoder {
   readonly #trie: ByteTrie = new ByteTrie();
   readonly #scores: Float64Array;
   readonly #unknownScore: number;
-  readonly #cuts: boolean;
+  readonly #bridges: SpaceBridges;
   readonly #cache: WordCache = new WordCache();
   readonly #utf8: Utf8Scratch = new Utf8Scratch();
   #best: Float64Array = new Float64Array(0);
@@ -60,16 +60,12 @@ export class UnigramEncoder {
       this.#scores[id] = always(id) ? bytes.length * highest - 0.1 : scores[id]!;
       pieces.push(text);
     }
-    this.#cuts = breaksAtSpaces(pieces, options.space);
+    this.#bridges = spaceBridges(pieces, options.space);
   }
 
   /** Appends the ids of normalised text. */
   encode(text: string, out: number[]): void {
-    if (!this.#cuts) {
-      this.#segment(text, out);
-      return;
-    }
-    cutAtSpaces(text, this.#options.space, (word) => {
+    cutAtSpaces(text, this.#options.space, this.#bridges, (word) => {
       let ids = this.#cache.get(word);
       if (ids === undefined) {
         const fresh: number[] = [];

@@ -20,7 +20,7 @@ import {
   type TokenClass,
   Vocabulary,
 } from "../vocabulary.ts";
-import { breaksAtSpaces, cutAtSpaces } from "../word-breaks.ts";
+import { cutAtSpaces, spaceBridges } from "../word-breaks.ts";
 import { createDecoding } from "./decoders.ts";
 import { createNormalizer } from "./normalizers.ts";
 import { createPreTokenizer } from "./pre-tokenizers.ts";
@@ -74,11 +74,12 @@ export async function huggingFaceTokenizer(
   };
 
   const encodeWord = kind === "BPE" ? bpe() : unigram();
-  const normalizedTokens = new AddedTokens(
-    added
-      .filter((token) => token.normalized)
-      .map((token) => ({ ...token, text: normalize === null ? token.text : normalize(token.text) })),
-  );
+  const normalized = added
+    .filter((token) => token.normalized)
+    .map((token) => ({ ...token, text: normalize === null ? token.text : normalize(token.text) }));
+  const normalizedTokens = new AddedTokens(normalized);
+  // Decoding writes them as they are found.
+  const normalizedTexts = new Map(normalized.map((token) => [token.id, token.text]));
   const { prefix, suffix } = around(json.post_processor, tokenNamed, file);
   for (const id of [...prefix, ...suffix]) expectToken(file.name, "a token of post_processor", id, vocabulary.size);
   const config = isJsonObject(options.config) ? options.config : ({} as JsonObject);
@@ -115,7 +116,7 @@ export async function huggingFaceTokenizer(
       );
     },
     isSpecial: (id) => classes[id] === "control",
-    tokenBytes: (id) => decoding.tokenBytes(texts[id]!, isAdded.has(id)),
+    tokenBytes: (id) => decoding.tokenBytes(normalizedTexts.get(id) ?? texts[id]!, isAdded.has(id)),
     leadingSpace: decoding.leadingSpace,
     restartsAfter: () => false,
     invalidBytes: decoding.invalidBytes,
@@ -155,9 +156,9 @@ export async function huggingFaceTokenizer(
     if (byteLevel || ignoreMerges || text("continuing_subword_prefix") !== "" || text("end_of_word_suffix") !== "") {
       return whole;
     }
-    if (!breaksAtSpaces(texts, spaceSymbol)) return whole;
+    const bridges = spaceBridges(texts, spaceSymbol);
     return (word, out) =>
-      cutAtSpaces(word, spaceSymbol, (part) => {
+      cutAtSpaces(word, spaceSymbol, bridges, (part) => {
         const before = out.length;
         const joins = fuseUnknown && before > 0 && out[before - 1] === unknownToken;
         encoder.encodeWord(part, out);

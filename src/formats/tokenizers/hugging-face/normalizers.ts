@@ -99,6 +99,27 @@ function precompiled(config: JsonObject, file: Complaints): Normalizer {
     return out;
   };
   const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  // In short stretches: V8 copies the whole text at every step. The last cluster of a stretch may go on behind it.
+  const clusters = (part: string, onCluster: (one: string) => void): void => {
+    let size = 256;
+    for (let start = 0; start < part.length; ) {
+      const unit = part.charCodeAt(start + size - 1);
+      const stretch = part.slice(start, start + (unit >= 0xd800 && unit < 0xdc00 ? size + 1 : size));
+      const last = start + stretch.length === part.length;
+      let before = "";
+      for (const { segment } of segmenter.segment(stretch)) {
+        if (before !== "") onCluster(before);
+        start += before.length;
+        before = segment;
+      }
+      if (last) {
+        onCluster(before);
+        return;
+      }
+      // One cluster as long as the stretch: look further.
+      size = before.length === stretch.length ? 2 * size : 256;
+    }
+  };
   const ascii = (part: string): string => part.replace(/\r\n|[\s\S]/g, cluster);
   // Between two ASCII characters there is always a boundary, except inside CR LF; the rest is left to the segmenter.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the whole of ASCII is meant
@@ -108,7 +129,7 @@ function precompiled(config: JsonObject, file: Complaints): Normalizer {
     let done = 0;
     for (const match of text.matchAll(islands)) {
       parts.push(ascii(text.slice(done, match.index)));
-      for (const { segment } of segmenter.segment(match[0])) parts.push(cluster(segment));
+      clusters(match[0], (one) => parts.push(cluster(one)));
       done = match.index + match[0].length;
     }
     parts.push(ascii(text.slice(done)));

@@ -1,6 +1,7 @@
 // SentencePiece models: the tokenizers of T5, LLaMA 1 and 2, Mistral, Gemma. Normalise, segment by BPE or unigram, fall
 // back to bytes; ids equal those of the sentencepiece library.
 
+import { FormatError } from "../../bytes/format-error.ts";
 import { type AddedToken, AddedTokens, addedToken } from "../added-tokens.ts";
 import { assembleTokenizer } from "../assembled.ts";
 import { endTokensOf } from "../end-tokens.ts";
@@ -8,7 +9,7 @@ import { ScoreBpeEncoder } from "../score-bpe.ts";
 import type { Tokenizer } from "../tokenizer.ts";
 import { UnigramEncoder } from "../unigram.ts";
 import { utf8Bytes } from "../utf8.ts";
-import { byteOfToken, Vocabulary } from "../vocabulary.ts";
+import { byteOfToken, type TokenClass, Vocabulary } from "../vocabulary.ts";
 import { sentencePieceNormalizer, spaceSymbol } from "./normalizer.ts";
 import { readSentencePieceModel } from "./proto.ts";
 
@@ -19,8 +20,11 @@ export interface SentencePieceOptions {
    *  Gemma), and one without gets EOS behind (T5). */
   readonly addBos?: boolean;
   readonly addEos?: boolean;
-  /** Tokens that stand beyond the model's pieces, in order: T5's 100 sentinels. */
-  readonly extraTokens?: readonly string[];
+  /** Tokens that tokenizer_config.json lists (added_tokens_decoder). Those with the id of a piece are that piece; the
+   *  others must follow the pieces without a gap. */
+  readonly addedTokens?: readonly AddedToken[];
+  /** T5's sentinels behind the pieces, <extra_id_0> with the highest id. */
+  readonly sentinels?: number;
 }
 
 /**
@@ -34,10 +38,10 @@ export interface SentencePieceOptions {
 export function sentencePieceTokenizer(bytes: Uint8Array, options: SentencePieceOptions = {}): Tokenizer {
   const file = options.name ?? "tokenizer.model";
   const model = readSentencePieceModel(bytes, file);
-  const { extraTokens = [] } = options;
+  const extra = extraTokens(model.pieces.length, options, file);
   const vocabulary = new Vocabulary(
-    [...model.pieces, ...extraTokens],
-    [...model.classes, ...extraTokens.map(() => "control" as const)],
+    [...model.pieces, ...extra.map((token) => token.text)],
+    [...model.classes, ...extra.map((token): TokenClass => (token.special ? "control" : "user-defined"))],
   );
   const { classes, texts } = vocabulary;
   const scores = new Float64Array(vocabulary.size);
@@ -55,13 +59,14 @@ export function sentencePieceTokenizer(bytes: Uint8Array, options: SentencePiece
 
   const special: AddedToken[] = [];
   const userDefined: AddedToken[] = [];
-  for (let id = 0; id < texts.length; id++) {
+  for (let id = 0; id < model.pieces.length; id++) {
     if (classes[id] === "control" || classes[id] === "unknown") special.push(addedToken(id, texts[id]!, true));
     else if (classes[id] === "user-defined") userDefined.push(addedToken(id, texts[id]!, false));
   }
   const normalize = sentencePieceNormalizer({ file, ...model, userDefined: userDefined.map((token) => token.text) });
   const piece = (id: number): boolean =>
-    classes[id] === "normal" || classes[id] === "user-defined" || classes[id] === "unused";
+    id < model.pieces.length &&
+    (classes[id] === "normal" || classes[id] === "user-defined" || classes[id] === "unused");
   const shared = {
     vocabulary,
     scores,
@@ -73,7 +78,7 @@ export function sentencePieceTokenizer(bytes: Uint8Array, options: SentencePiece
   if (model.modelType === "unigram") {
     const encoder = new UnigramEncoder({
       ...shared,
-      usable: (id) => classes[id] === "normal" || classes[id] === "user-defined",
+      usable: (id) => piece(id) && classes[id] !== "unused",
       counted: (id) => classes[id] === "normal",
       always: (id) => classes[id] === "user-defined",
     });
@@ -100,7 +105,7 @@ export function sentencePieceTokenizer(bytes: Uint8Array, options: SentencePiece
     endTokens: endTokensOf(vocabulary, [eosToken]),
     prefix: addBos ? [bosToken] : [],
     suffix: addEos ? [eosToken] : [],
-    addedTokens: new AddedTokens(special),
+    addedTokens: new AddedTokens([...extra, ...special]),
     encodeText: (text, _start, out) => segment(normalize(text), out),
     isSpecial: (id) => classes[id] === "control",
     tokenBytes: (id) => {
@@ -110,14 +115,32 @@ export function sentencePieceTokenizer(bytes: Uint8Array, options: SentencePiece
       if (byte !== undefined) return Uint8Array.of(byte);
       return utf8Bytes(model.escapeWhitespaces ? texts[id]!.replaceAll(spaceSymbol, " ") : texts[id]!);
     },
-    leadingSpace: model.treatWhitespaceAsSuffix
-      ? "keep"
-      : model.removeExtraWhitespaces
-        ? "one-a-token"
-        : model.addDummyPrefix
-          ? "one"
-          : "keep",
+    leadingSpace: model.removeExtraWhitespaces ? "one-a-token" : model.addDummyPrefix ? "one" : "keep",
     restartsAfter: (id) => classes[id] === "control",
     invalidBytes: "one-a-byte",
   });
+}
+
+/** The tokens behind the model's pieces, in order. */
+function extraTokens(pieces: number, options: SentencePieceOptions, file: string): AddedToken[] {
+  const { addedTokens = [], sentinels = 0 } = options;
+  const extra = addedTokens.filter((token) => token.id >= pieces).sort((a, b) => a.id - b.id);
+  const listed = new Set(extra.map((token) => token.text));
+  // A configuration may list the sentinels as well as count them.
+  for (let i = 0; i < sentinels && !listed.has("<extra_id_0>"); i++) {
+    extra.push({
+      ...addedToken(pieces + extra.length, `<extra_id_${sentinels - 1 - i}>`, true),
+      stripLeft: true,
+      stripRight: true,
+    });
+  }
+  for (const [i, token] of extra.entries()) {
+    if (token.id !== pieces + i) {
+      throw new FormatError(
+        file,
+        `expected added tokens to follow the ${pieces} pieces without a gap, got ${JSON.stringify(token.text)} as ${token.id}`,
+      );
+    }
+  }
+  return extra;
 }
