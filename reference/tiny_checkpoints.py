@@ -167,7 +167,7 @@ class Runner:
         with self.mode():
             self.model = load(spec, folder, overrides, double)
             if drop:
-                drop_positions(self.model)
+                spec.get("without_positions", drop_positions)(self.model)
             if change:
                 change(self.model)
 
@@ -427,8 +427,12 @@ T5 = {
         {"name": "short", "encoder": SHORT, "length": 24},
         {"name": "long", "encoder": LONG, "length": 100},
         {"name": "long decoder", "encoder": 8, "length": LONG},
+        {"name": "drop", "scaling": "drop", "encoder": LONG, "length": SHORT},
     ],
 }
+
+# What a file may say beside what its name implies; distances that are told apart for longer.
+T5_SETTINGS = {"scale_decoder_outputs": True, "dense_act_fn": "silu", "relative_attention_max_distance": 300}
 
 PHI3 = {"original_max_position_embeddings": TRAINED, "max_position_embeddings": 4 * TRAINED}
 
@@ -532,17 +536,27 @@ FAMILIES = {
     "t5-gated": {
         "type": "t5", "dtype": torch.bfloat16, "own_head": True, **T5,
         "config": t5(feed_forward_proj="gated-gelu", tie_word_embeddings=False),
+        "cases": [*T5["cases"],
+                  {"name": "other settings", "encoder": LONG, "length": SHORT, "config": T5_SETTINGS}],
     },
     "mt5": {
         "type": "mt5", "dtype": torch.float16, "own_head": True, **T5,
         "config": t5(feed_forward_proj="gated-gelu", relative_attention_num_buckets=8,
                      relative_attention_max_distance=20, tie_word_embeddings=False),
     },
+    # A bias of its own in every layer.
+    "umt5": {
+        "type": "umt5", "dtype": torch.bfloat16, "own_head": True, **T5,
+        "config": t5(feed_forward_proj="gated-gelu", tie_word_embeddings=False),
+    },
     # The last greedy step of the second case reads all 64 rows of the table; more is refused.
     "gpt2": {
         "type": "gpt2", "dtype": torch.float32, "without_positions": without_parameter("wpe"),
         "config": {"vocab_size": 96, "n_embd": 32, "n_head": 2, "n_layer": 2, "n_positions": TRAINED, **TOKENS},
-        "cases": [{"name": "short", "length": SHORT}, {"name": "to the last row", "length": TRAINED + 1 - GREEDY}],
+        "cases": [{"name": "short", "length": SHORT}, {"name": "to the last row", "length": TRAINED + 1 - GREEDY},
+                  {"name": "scaled by layer", "length": SHORT, "config": {"scale_attn_by_inverse_layer_idx": True}},
+                  {"name": "not scaled, exact gelu", "length": SHORT,
+                   "config": {"scale_attn_weights": False, "activation_function": "gelu"}}],
     },
     "gpt_neox": {
         "type": "gpt_neox", "dtype": torch.float16,
@@ -556,7 +570,8 @@ FAMILIES = {
         "config": {"vocab_size": 96, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
                    "num_attention_heads": 2, "max_position_embeddings": TRAINED, "use_parallel_residual": False,
                    **TOKENS, **default_rope(partial_rotary_factor=0.5)},
-        "cases": rope_cases({}),
+        "cases": [*rope_cases({}),
+                  {"name": "gelu by tanh", "length": SHORT, "config": {"hidden_act": "gelu_fast"}}],
     },
     "phi3": {
         "type": "phi3", "dtype": torch.float16,
@@ -619,7 +634,9 @@ FAMILIES = {
     "bloom": {
         "type": "bloom", "dtype": torch.float16, "without_positions": without_alibi,
         "config": {"vocab_size": 96, "hidden_size": 32, "n_layer": 2, "n_head": 2, **TOKENS},
-        "cases": plain_cases(),
+        "cases": [*plain_cases(),
+                  {"name": "residual from norm", "length": SHORT,
+                   "config": {"apply_residual_connection_post_layernorm": True}}],
     },
     # Three heads: slopes of a count that is no power of two. transformers refuses more than max_seq_len.
     "mpt": {
@@ -627,7 +644,9 @@ FAMILIES = {
         "config": {"vocab_size": 96, "d_model": 48, "n_heads": 3, "n_layers": 2,
                    "max_seq_len": TRAINED, **TOKENS},
         "cases": [{"name": "short", "length": SHORT},
-                  {"name": "long", "length": LONG, "config": {"max_seq_len": 4 * TRAINED}}],
+                  {"name": "long", "length": LONG, "config": {"max_seq_len": 4 * TRAINED}},
+                  {"name": "clamped, own scale", "length": SHORT,
+                   "config": {"attn_config": {"clip_qkv": 1.5, "softmax_scale": 0.2}}}],
     },
 }
 
