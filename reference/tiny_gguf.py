@@ -247,6 +247,7 @@ FILES = {
     "gemma3": ("gemma3", gemma_keys, ("q8_0",), {"query_pre_attn_scalar": 16}),
     "t5": ("t5", t5_keys, ("q8_0",), {}),
     "t5-gated": ("t5", t5_keys, ("q4_0",), {}),
+    "umt5": ("t5", t5_keys, (), {}),
     "gpt2": ("gpt2", gpt2_keys, ("q8_0",), {}),
     "gpt_neox": ("gptneox", gptneox_keys, ("q4_0",), {}),
     "gpt_neox-serial": ("gptneox", gptneox_keys, ("q8_0",), {}),
@@ -377,7 +378,9 @@ def make(family, engine):
     folder.mkdir(parents=True, exist_ok=True)
     source = json.loads((ROOT / family / "config.json").read_text())
     factor = source["d_model"] ** -0.5 if family == "t5" else 1.0
-    recipes = {c["name"]: c for c in spec["cases"]} if spec.get("seq2seq") or family in ("gpt2", "mpt") else None
+    # llama.cpp can neither drop T5's bias nor be told what `config` changes.
+    cases = [c for c in spec["cases"] if not (spec.get("seq2seq") and (c.get("scaling") or "config" in c))]
+    recipes = {c["name"]: c for c in cases} if spec.get("seq2seq") or family in ("gpt2", "mpt") else None
     recipes = list(recipes.values()) if recipes else plain_cases()
     own = STORAGE[spec["dtype"]]
     files = []

@@ -2,7 +2,7 @@
 // or any other. As a LanguageModel, with what the encoder reads as first argument; the encoder runs once a text.
 
 import type { Finding } from "../formats/finding.ts";
-import type { ModelDescription } from "../formats/model-description.ts";
+import type { ModelDescription, PositionGroup } from "../formats/model-description.ts";
 import {
   type BiasPositions,
   BiasRows,
@@ -122,6 +122,12 @@ export async function createSequenceToSequenceModel(
       backend,
       precision,
       learned,
+      unused: checkpoint.unusedTensors([
+        ...all.flatMap(({ parameters }) => Array.from(parameters.values(), ({ weight }) => weight)),
+        // Fed in, not parameters.
+        ...biasWeights(spec).encoder,
+        ...biasWeights(spec).decoder,
+      ]),
       encoder: new Encoder({ embedding, start, layers: sessions.slice(2, 2 + spec.encoder.layers.length) }, spec),
       states: exact,
       decoder: new Decoder(
@@ -145,22 +151,27 @@ function weightsOf({ parameters }: DecoderProgram): number {
   return new Set([...parameters.values()].map(({ weight }) => weight)).size;
 }
 
+/** Our names of the learned biases. */
+function biasWeights({ layers, encoder }: ModelSpec): { readonly encoder: string[]; readonly decoder: string[] } {
+  const names = (prefix: string, count: number): string[] =>
+    Array.from({ length: encoder!.ownBias === "every-layer" ? count : 1 }, (_, layer) => {
+      return `${prefix}layers.${layer}.relativeBias.weight`;
+    });
+  return { encoder: names("encoder.", encoder!.layers.length), decoder: names("", layers.length) };
+}
+
 async function readLearnedBiases(checkpoint: Checkpoint): Promise<LearnedBiases> {
   const { spec } = checkpoint;
-  const stack = async (prefix: string, position: ModelDescription["groups"][number]["position"], layers: number) => {
+  const read = async (names: readonly string[], { position }: PositionGroup): Promise<Float32Array[]> => {
     if (position.kind !== "t5") throw new Error(`internal: expected a T5 bias, got ${position.kind}`);
-    const count = spec.encoder!.ownBias === "every-layer" ? layers : 1;
     const out: Float32Array[] = [];
-    for (let layer = 0; layer < count; layer++) {
-      const shape = [position.numBuckets, position.numHeads];
-      out.push(await checkpoint.readFloat32(`${prefix}layers.${layer}.relativeBias.weight`, shape));
-    }
+    for (const name of names) out.push(await checkpoint.readFloat32(name, [position.numBuckets, position.numHeads]));
     return out;
   };
-  const { encoder } = spec;
+  const { encoder, decoder } = biasWeights(spec);
   return {
-    encoder: await stack("encoder.", encoder!.group.position, encoder!.layers.length),
-    decoder: await stack("", spec.groups[0]!.position, spec.layers.length),
+    encoder: await read(encoder, spec.encoder!.group),
+    decoder: await read(decoder, spec.groups[0]!),
   };
 }
 
@@ -169,6 +180,7 @@ interface Parts {
   readonly backend: Backend;
   readonly precision: Precision;
   readonly learned: LearnedBiases;
+  readonly unused: readonly Finding[];
   readonly encoder: Encoder;
   /** The session that holds the cross-attention's states. */
   readonly states: Session;
@@ -200,7 +212,7 @@ export class SequenceToSequenceModel implements AsyncDisposable {
     this.findings = [
       ...checkpoint.description.findings,
       ...(checkpoint.description.format === "gguf" ? [headScaleFinding(checkpoint.spec)] : []),
-      ...checkpoint.findings,
+      ...parts.unused,
     ];
     this.#biasNames = biasInputs(checkpoint.spec);
     this.#rows = this.#biasNames.map(() => new BiasRows());
