@@ -191,7 +191,9 @@ export async function createLanguageModel(
     attentionBias,
     // A table of positions is fed in, not a parameter.
     unused: checkpoint.unusedTensors([
-      ...Array.from(program.parameters.values(), ({ weight }) => weight),
+      ...[...program.parameters.values()].flatMap(({ weight, joined = [{ weight }] }) =>
+        joined.map((one) => one.weight),
+      ),
       "positions.weight",
     ]),
     decoder: new Decoder(

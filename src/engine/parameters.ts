@@ -29,17 +29,49 @@ export async function readParameters(
   let done = 0;
   for (const [weight, entries] of byWeight) {
     signal?.throwIfAborted();
-    const { shape, part } = entries[0]![1];
+    const { shape, part, joined = [{ weight, shape }] } = entries[0]![1];
     if (part === "float32") {
-      const data = await checkpoint.readFloat32(weight, shape);
+      const parts: Float32Array[] = [];
+      for (const one of joined) parts.push(await checkpoint.readFloat32(one.weight, one.shape));
+      const data = concatenate(parts);
       for (const [name, source] of entries) out.set(name, floats(data, source));
     } else {
-      const matrix = await checkpoint.readQuantized(weight, shape as [number, number]);
+      const parts: QuantizedMatrix[] = [];
+      for (const one of joined) parts.push(await checkpoint.readQuantized(one.weight, one.shape as [number, number]));
+      const matrix = joinMatrices(parts);
       for (const [name, source] of entries) out.set(name, quantizedPart(matrix, source));
     }
     onProgress?.(++done, byWeight.size);
   }
   return out;
+}
+
+function concatenate<A extends Float32Array | Uint8Array>(parts: readonly A[]): A {
+  const first = parts[0]!;
+  if (parts.length === 1) return first;
+  const out = new (first.constructor as new (length: number) => A)(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    out.set(part as never, at);
+    at += part.length;
+  }
+  return out;
+}
+
+/** Matrices of one form and width, one below the other. */
+function joinMatrices(parts: readonly QuantizedMatrix[]): QuantizedMatrix {
+  const first = parts[0]!;
+  if (parts.length === 1) return first;
+  const joinOf = <A extends Float32Array | Uint8Array>(get: (matrix: QuantizedMatrix) => A | null): A | null =>
+    get(first) === null ? null : concatenate(parts.map((part) => get(part)!));
+  return {
+    ...first,
+    rows: parts.reduce((sum, { rows }) => sum + rows, 0),
+    blocks: concatenate(parts.map(({ blocks }) => blocks)),
+    scales: concatenate(parts.map(({ scales }) => scales)),
+    zeroPoints: joinOf(({ zeroPoints }) => zeroPoints),
+    blockMinimum: joinOf(({ blockMinimum }) => blockMinimum),
+  };
 }
 
 function floats(data: Float32Array, { rows, shape }: ParameterSource): Tensor {

@@ -39,6 +39,13 @@ export interface ParameterSource {
   readonly shape: readonly number[];
   /** Rows of the matrix; all when absent. */
   readonly rows?: readonly [from: number, to: number];
+  /** Where it is several weights one below the other: those. */
+  readonly joined?: readonly JoinedWeight[];
+}
+
+export interface JoinedWeight {
+  readonly weight: string;
+  readonly shape: readonly number[];
 }
 
 export interface DecoderOptions {
@@ -130,6 +137,8 @@ class Builder {
   readonly #options: DecoderOptions;
   readonly #parameters: Map<string, ParameterSource>;
   #keys: Value | undefined;
+  /** Weights that are several of a checkpoint's, one below the other. */
+  readonly #joined = new Map<string, readonly JoinedWeight[]>();
 
   constructor(g: GraphBuilder, spec: ModelSpec, options: DecoderOptions, parameters: Map<string, ParameterSource>) {
     this.#g = g;
@@ -263,18 +272,18 @@ class Builder {
     const { hiddenSize } = this.#spec;
     const { numHeads, numKeyValueHeads, headDim } = spec;
     const name = (weight: string): string => `layers.${index}.${weight}`;
-    const project = (weight: string, heads: number): Value => {
-      const y = this.#linear(x, name(weight), heads * headDim, hiddenSize, spec.inputBias);
-      return spec.clip === null ? y : g.maximum(g.minimum(y, spec.clip), -spec.clip);
-    };
-    let query = project("query", numHeads);
-    let key = project("key", numKeyValueHeads);
-    const value = project("value", numKeyValueHeads);
-    if (spec.queryKeyNorm !== null) {
+    const clipped = (y: Value): Value => (spec.clip === null ? y : g.maximum(g.minimum(y, spec.clip), -spec.clip));
+    const project = (weight: string, heads: number): Value =>
+      clipped(this.#linear(x, name(weight), heads * headDim, hiddenSize, spec.inputBias));
+    const packed = this.#packedProjection(x, spec, index, position);
+    let query = packed === undefined ? project("query", numHeads) : clipped(packed);
+    let key = packed === undefined ? project("key", numKeyValueHeads) : undefined;
+    const value = packed === undefined ? project("value", numKeyValueHeads) : undefined;
+    if (spec.queryKeyNorm !== null && key !== undefined) {
       query = this.#headNorm(query, spec.queryKeyNorm, numHeads, headDim, name("queryNorm"));
       key = this.#headNorm(key, spec.queryKeyNorm, numKeyValueHeads, headDim, name("keyNorm"));
     }
-    if (position.factors !== undefined) query = g.multiply(query, position.factors);
+    if (position.factors !== undefined && packed === undefined) query = g.multiply(query, position.factors);
     const { columns } = position;
     const width = columns === undefined ? headDim : columnsHeadDim(headDim);
     const cache = [1, numKeyValueHeads, "capacity", width] as const;
@@ -290,8 +299,8 @@ class Builder {
       );
     }
     const { output, newKey, newValue } =
-      columns !== undefined
-        ? attendWithColumns(g, inputs, attributes, columns)
+      columns !== undefined && key !== undefined && value !== undefined
+        ? attendWithColumns(g, { ...inputs, key, value }, attributes, columns)
         : g.attention(
             { ...inputs, cos: position.cos, sin: position.sin, bias: position.bias },
             { ...attributes, softcap: spec.softcap ?? 0, layout: position.layout ?? "half" },
@@ -299,6 +308,40 @@ class Builder {
     g.assignRows(pastKey, newKey, 2, pastLength);
     g.assignRows(pastValue, newValue, 2, pastLength);
     return this.#linear(output, name("attentionOutput"), hiddenSize, numHeads * headDim, spec.outputBias);
+  }
+
+  /** Query, key and value in one product [1, tokens, (H + 2K)·D], where the file keeps all three alike in quantised
+   *  blocks: one weight for a kernel to walk, and half the nodes. Queries come multiplied by their factors. */
+  #packedProjection(x: Value, spec: AttentionSpec, index: number, position: GroupInputs): Value | undefined {
+    const g = this.#g;
+    const { numHeads, numKeyValueHeads, headDim } = spec;
+    const names = ["query", "key", "value"].map((one) => `layers.${index}.${one}`);
+    const forms = names.map((one) => this.#form(`${one}.weight`));
+    const isAlike = forms.every((form) => JSON.stringify(form) === JSON.stringify(forms[0]));
+    if (!isAlike || forms[0]!.kind === "float32" || spec.queryKeyNorm !== null || position.columns !== undefined) {
+      return undefined;
+    }
+    const { hiddenSize } = this.#spec;
+    const heads = numHeads + 2 * numKeyValueHeads;
+    const widths = [numHeads, numKeyValueHeads, numKeyValueHeads].map((count) => count * headDim);
+    const joined = `layers.${index}.queryKeyValue`;
+    this.#joined.set(
+      `${joined}.weight`,
+      names.map((one, i) => ({ weight: `${one}.weight`, shape: [widths[i]!, hiddenSize] })),
+    );
+    this.#joined.set(
+      `${joined}.bias`,
+      names.map((one, i) => ({ weight: `${one}.bias`, shape: [widths[i]!] })),
+    );
+    const y = this.#linear(x, joined, heads * headDim, hiddenSize, spec.inputBias);
+    if (position.factors === undefined) return y;
+    // Keys and values have the factor 1.
+    const ones = g.numbers("f32", [1, 1, 2 * numKeyValueHeads, 1], new Float32Array(2 * numKeyValueHeads).fill(1));
+    const tokens = x.shape[1]!;
+    const factors = g.broadcast(g.reshape(position.factors, [1, tokens, 1, 1]), [1, tokens, numHeads, 1]);
+    const others = g.broadcast(ones, [1, tokens, 2 * numKeyValueHeads, 1]);
+    const split = g.reshape(y, [1, tokens, heads, headDim]);
+    return g.reshape(g.multiply(split, g.concat([factors, others], 2)), [1, tokens, heads * headDim]);
   }
 
   #sinks({ sinks, numHeads }: AttentionSpec, name: string): Value | undefined {
@@ -435,7 +478,7 @@ class Builder {
     const weight = `${name}.weight`;
     // Rows are a chunk of the vocabulary, the only matrix that is ever taken in parts.
     const whole = [rows === undefined ? outputs : this.#spec.vocabSize, inputs];
-    const form = this.#options.form?.(weight) ?? float32;
+    const form = this.#form(weight);
     let y: Value;
     if (form.kind === "float32") {
       y = g.matmul(x, this.#parameter(weight, "float32", [outputs, inputs], whole, rows), { transposeB: true });
@@ -453,10 +496,14 @@ class Builder {
     return bias ? g.add(y, this.#vector(`${name}.bias`, outputs)) : y;
   }
 
+  #form(weight: string): WeightForm {
+    return this.#options.form?.(this.#joined.get(weight)?.at(0)?.weight ?? weight) ?? float32;
+  }
+
   /** Rows of a matrix [count, width] by index, as float32. */
   #rows(weight: string, count: number, width: number, indices: Value): Value {
     const g = this.#g;
-    const form = this.#options.form?.(weight) ?? float32;
+    const form = this.#form(weight);
     if (form.kind === "float32") {
       return g.gather(this.#parameter(weight, "float32", [count, width], [count, width]), indices);
     }
@@ -507,7 +554,14 @@ class Builder {
   ): Value {
     const base = part === "float32" ? weight : `${weight}:${part}`;
     const name = rows === undefined ? base : `${base}[${rows[0]}:${rows[1]}]`;
-    this.#parameters.set(name, { weight, part, shape, ...(rows === undefined ? {} : { rows }) });
+    const joined = this.#joined.get(weight);
+    this.#parameters.set(name, {
+      weight,
+      part,
+      shape,
+      ...(rows === undefined ? {} : { rows }),
+      ...(joined === undefined ? {} : { joined }),
+    });
     return this.#g.parameter(name, part === "blocks" || part === "zeroPoints" ? "u8" : "f32", stored);
   }
 }
