@@ -50,6 +50,11 @@ export class GraphBuilder {
     this.name = name;
   }
 
+  /** The nodes so far, in the order in which they were made. */
+  get nodes(): readonly Node[] {
+    return this.#nodes;
+  }
+
   // What goes in.
 
   /** A named input of each run. Bare names in its shape ("tokens") are bound by what is fed. */
@@ -393,8 +398,8 @@ export class GraphBuilder {
   layerNorm(x: Value, weight: Value, bias: Value | undefined, epsilon: number): Value {
     return this.#one("layerNorm", { x, weight, bias }, { epsilon });
   }
-  /** x / √(mean(x²) + epsilon) · weight, over the last axis. */
-  rmsNorm(x: Value, weight: Value, epsilon: number): Value {
+  /** x / √(mean(x²) + epsilon) · weight, over the last axis; without a weight, as if it were ones. */
+  rmsNorm(x: Value, weight: Value | undefined, epsilon: number): Value {
     return this.#one("rmsNorm", { x, weight }, { epsilon });
   }
   softmax(x: Value, axis = -1): Value {

@@ -1,5 +1,6 @@
 // longhand/graph: programs over tensors as plain data. One list of ops, a builder, a printer, and ONNX as a target.
 
+export { blockAttention, blockAttentionGradient, isBlockAttention } from "./attention-blocks.ts";
 export { GraphBuilder, graphBuilder, type Operand } from "./builder.ts";
 export { decomposeAttention, decomposeRotary } from "./decompose.ts";
 export {
@@ -16,7 +17,14 @@ export {
   subtractDims,
 } from "./dims.ts";
 export { MissingWeightError, nearestName, UnsupportedOpError } from "./errors.ts";
-export { type GradientRule, gradientRule, gradientRules } from "./gradients.ts";
+export {
+  type GradientContext,
+  type GradientOptions,
+  type GradientRule,
+  gradientRule,
+  gradientRules,
+  gradients,
+} from "./gradients.ts";
 export { lowerToOnnx, type OnnxOptions, type OnnxProgram, type OnnxUpdate, printOnnx, toOnnx } from "./onnx/compile.ts";
 export { hasFusedAttention, type OnnxTarget, onnxLowering } from "./onnx/lowering.ts";
 export { type ExternalBytes, encodeOnnx, type OnnxModel, onnxTypes } from "./onnx/protobuf.ts";

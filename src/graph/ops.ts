@@ -1,6 +1,6 @@
-// The one list of ops. Four tables are total over it, so that a new line here does not compile until each has its rule:
-// shapeRules (shapes.ts), onnxLowering (onnx/lowering.ts), referenceKernels (engine/reference/kernels.ts) and the cases
-// of test/conformance. gradientRules (gradients.ts) may lack some.
+// The one list of ops. Five tables are total over it, so that a new line here does not compile until each has its rule:
+// shapeRules (shapes.ts), gradientRules (gradients.ts), onnxLowering (onnx/lowering.ts), referenceKernels
+// (engine/reference/kernels.ts) and the cases of test/conformance.
 // Inputs are named; "name?" may be absent, "name..." is a list. Shape letters: B batch, T query length, N new keys,
 // S all keys (past and new), H query heads, K key/value heads, D head dimension, P rotary pairs, V vocabulary.
 
@@ -80,7 +80,7 @@ export const ops = {
 
   // Normalisation over the last axis, and losses.
   layerNorm: { inputs: ["x", "weight", "bias?"] },
-  rmsNorm: { inputs: ["x", "weight"] },
+  rmsNorm: { inputs: ["x", "weight?"] },
   softmax: { inputs: ["x"] },
   logSoftmax: { inputs: ["x"] },
   crossEntropy: { inputs: ["logits", "targets"] }, // logSumExp(logits) − logits[target], a loss for each target
@@ -99,6 +99,20 @@ export const ops = {
       "sin?",
       "bias?", // [1 or B, 1 or H, T, S], added after scale and softcap, before the mask
       "sinks?", // [H]: a logit in each head's softmax that has no value
+    ],
+  },
+  // The gradients of an attention without past and sinks: of query, key, value and bias, those that are given, in this
+  // order.
+  attentionGradient: {
+    inputs: [
+      "query", // as attention's
+      "key?",
+      "value?",
+      "cos?",
+      "sin?",
+      "bias?",
+      "output", // attention's
+      "outputGradient", // [B, T, H·D]
     ],
   },
 } as const;
@@ -190,6 +204,11 @@ export interface Attributes {
   crossEntropy: None;
   rotary: { readonly numHeads: number; readonly layout: "half" | "interleaved" };
   attention: AttentionAttributes;
+  attentionGradient: AttentionAttributes & {
+    /** True: probabilities are worked out again from query and key. False: a backend may keep those of the forward
+     *  attention of the same inputs, [B, H, T, S] a layer. */
+    readonly recompute: boolean;
+  };
 }
 
 export interface AttentionAttributes {

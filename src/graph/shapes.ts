@@ -392,8 +392,11 @@ export const shapeRules: { readonly [O in OpName]: ShapeRule<O> } = {
   },
   rmsNorm({ x, weight }) {
     expectFloat("x", x);
-    expectSame(x, weight);
-    expectExactly("weight", weight, x.shape.slice(-1));
+    if (x.shape.length === 0) throw new RangeError("expected x to have an axis, got a scalar");
+    if (weight !== undefined) {
+      expectSame(x, weight);
+      expectExactly("weight", weight, x.shape.slice(-1));
+    }
     return [x];
   },
   softmax: alongAxis,
@@ -495,6 +498,17 @@ export const shapeRules: { readonly [O in OpName]: ShapeRule<O> } = {
     }
     const rows: ValueType = { dtype: query.dtype, shape: [batch, numKeyValueHeads, newKeys, headDim] };
     return [{ dtype: query.dtype, shape: [batch, tokens, numHeads * headDim] }, rows, rows];
+  },
+  attentionGradient({ output, outputGradient, ...inputs }, attributes) {
+    const [forward] = shapeRules.attention(inputs, attributes);
+    for (const [name, value] of [
+      ["output", output],
+      ["outputGradient", outputGradient],
+    ] as const) {
+      expectSame(inputs.query, value);
+      expectExactly(name, value, forward!.shape);
+    }
+    return [inputs.query, inputs.key, inputs.value, inputs.bias].filter((value) => value !== undefined);
   },
 };
 

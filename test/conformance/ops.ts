@@ -1,7 +1,7 @@
 // Cases of every op, total over the op list: random seeded inputs, several shapes, sizes known and symbolic, dtypes.
 // ops.test.ts runs them on each backend against the reference kernels; test/fixtures/ops.json checks those against torch.
 
-import type { Dim, GraphBuilder, OpName, Value } from "../../src/graph/index.ts";
+import type { Attributes, Dim, GraphBuilder, Inputs, OpName, Value } from "../../src/graph/index.ts";
 import { type Dtype, fromNumbers, isFloat, type Random, random, type Tensor } from "../../src/tensor/index.ts";
 
 export type BackendName = "onnxruntime-node" | "onnxruntime-wasm";
@@ -402,6 +402,18 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
       inputs: { x: f32(5, 4), ids: below(5, 2, 3), rows: f32(2, 3, 4) },
       build: (g, { x, ids, rows }) => g.scatterAdd(x!, ids!, rows!),
     },
+    {
+      // Enough rows for a kernel to share them out between threads.
+      name: "many rows of few indices",
+      sizes: { n: 3000 },
+      inputs: { x: f32(7, 64), ids: below(7, "n"), rows: { ...f32("n", 64), fill: (s) => s.normal() / 50 } },
+      build: (g, { x, ids, rows }) => g.scatterAdd(x!, ids!, rows!),
+    },
+    {
+      name: "single elements",
+      inputs: { x: f32(7), ids: below(7, 20), rows: f32(20) },
+      build: (g, { x, ids, rows }) => g.scatterAdd(x!, ids!, rows!),
+    },
   ],
   dimension: [
     { name: "symbolic", sizes: { n: 7 }, inputs: { x: f32(2, "n") }, build: (g, { x }) => g.dimension(x!, 1) },
@@ -494,6 +506,12 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
       sizes: { n: 3 },
       inputs: { x: f32(1, "n", 4, 16), w: weight(f32(16)) },
       build: (g, { x, w }) => g.rmsNorm(x!, w!, 1e-5),
+    },
+    {
+      name: "no weight",
+      sizes: { n: 3 },
+      inputs: { x: f32(1, "n", 48) },
+      build: (g, { x }) => g.rmsNorm(x!, undefined, 1e-5),
     },
     {
       name: "after a residual sum that is used twice",
@@ -646,7 +664,101 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
       { numHeads: 2, numKeyValueHeads: 1, window: 100 },
     ),
   ],
+  attentionGradient: [
+    attentionGradientCase(
+      "packed, rotated, groups, blocks of queries",
+      { rows: 170 },
+      {
+        query: f32(2, 150, 128),
+        cos: turns("rows", 8, "cos"),
+        sin: turns("rows", 8, "sin"),
+        dy: f32(2, 150, 64),
+      },
+      { numHeads: 4, numKeyValueHeads: 2 },
+    ),
+    attentionGradientCase(
+      "a window, probabilities worked out again",
+      {},
+      { query: f32(2, 140, 96), dy: f32(2, 140, 32) },
+      { numHeads: 2, window: 20, recompute: true },
+    ),
+    attentionGradientCase(
+      "a bias for each head, groups, a window",
+      {},
+      {
+        query: f32(2, 130, 64),
+        key: f32(2, 130, 32),
+        value: f32(2, 130, 32),
+        bias: f32(1, 4, 130, 130),
+        dy: f32(2, 130, 64),
+      },
+      { numHeads: 4, numKeyValueHeads: 2, window: 70 },
+    ),
+    attentionGradientCase(
+      "one bias for a batch's row, soft cap, symbolic sizes",
+      { batch: 2, tokens: 9 },
+      {
+        query: f32("batch", "tokens", 32),
+        key: f32("batch", "tokens", 32),
+        value: f32("batch", "tokens", 32),
+        bias: f32("batch", 1, "tokens", "tokens"),
+        dy: f32("batch", "tokens", 32),
+      },
+      { numHeads: 4, softcap: 2 },
+    ),
+    attentionGradientCase(
+      "keys of an encoder",
+      { tokens: 3, source: 9, batch: 2 },
+      {
+        query: f32("batch", "tokens", 64),
+        key: f32("batch", "source", 64),
+        value: f32("batch", "source", 64),
+        dy: f32("batch", "tokens", 64),
+      },
+      { numHeads: 4, causal: false },
+    ),
+    attentionGradientCase(
+      "f64, heads of 12, interleaved",
+      {},
+      Object.fromEntries([
+        ...["query", "key", "value", "dy"].map((name) => [name, { dtype: "f64", shape: [2, 7, 24] } as InputSpec]),
+        ["cos", { ...turns(7, 3, "cos"), dtype: "f64" }],
+        ["sin", { ...turns(7, 3, "sin"), dtype: "f64" }],
+      ]),
+      { numHeads: 2, layout: "interleaved" },
+    ),
+  ],
 };
+
+/** attentionGradient of seeded inputs; `output` is what attention gives. */
+function attentionGradientCase(
+  name: string,
+  sizes: Readonly<Record<string, number>>,
+  inputs: Readonly<Record<string, InputSpec>>,
+  attributes: Partial<Attributes["attentionGradient"]> & { numHeads: number },
+): OpCase {
+  return {
+    name,
+    sizes,
+    inputs,
+    build: (g, { dy, ...x }) => {
+      const full = {
+        numKeyValueHeads: attributes.numHeads,
+        scale: 0.3,
+        softcap: 0,
+        causal: true,
+        window: null,
+        layout: "half" as const,
+        ...attributes,
+      };
+      const { recompute = false, ...options } = full;
+      const given = x as unknown as Inputs<"attention", Value>;
+      const { output } = g.attention(given, options);
+      const all = { ...given, output, outputGradient: dy! };
+      return [output, ...g.apply("attentionGradient", all, { ...options, recompute })];
+    },
+  };
+}
 
 /** The tensors of a case, the same for each seed. */
 export function caseTensors(opCase: OpCase, seed: number): Record<string, Tensor> {

@@ -130,3 +130,109 @@ function unpack(packed: Operand, numHeads: number, numKeyValueHeads: number): [O
   };
   return [part(numHeads), part(numKeyValueHeads), part(numKeyValueHeads)];
 }
+
+/**
+ * The gradients of attention's query, key, value and bias, one query at a time. With p the probabilities and
+ * d = Σ output · gradient of a query: the gradient of a score is p · (gradient · v − d), that of a value p · gradient.
+ */
+export function attentionGradient(
+  inputs: Inputs<"attentionGradient", Operand>,
+  attributes: Attributes["attentionGradient"],
+): Numbers[] {
+  const { numHeads, numKeyValueHeads, scale, softcap, causal, window, layout } = attributes;
+  const { cos, sin, bias, output, outputGradient } = inputs;
+  let { query, key, value } = inputs;
+  const isPacked = key === undefined || value === undefined;
+  const [batch, tokens] = query.shape as [number, number];
+  if (key === undefined || value === undefined) [query, key, value] = unpack(query, numHeads, numKeyValueHeads);
+  const headDim = query.shape[2]! / numHeads;
+  const keys = key.shape[1]!;
+  let q: ArrayLike<number> = query.data;
+  let k: ArrayLike<number> = key.data;
+  if (cos !== undefined && sin !== undefined) {
+    q = rotary(query, cos, sin, { numHeads, layout });
+    k = rotary(key, cos, sin, { numHeads: numKeyValueHeads, layout });
+  }
+  const dq = new Float64Array(query.data.length);
+  const dk = new Float64Array(key.data.length);
+  const dv = new Float64Array(value.data.length);
+  const db = new Float64Array(bias?.data.length ?? 0);
+  const weights = new Float64Array(keys);
+  const slopes = new Float64Array(keys).fill(1);
+  const group = numHeads / numKeyValueHeads;
+
+  for (let b = 0; b < batch; b++) {
+    for (let h = 0; h < numHeads; h++) {
+      const row = (j: number): number => ((b * keys + j) * numKeyValueHeads + Math.floor(h / group)) * headDim;
+      for (let t = 0; t < tokens; t++) {
+        const last = causal ? t : keys - 1;
+        const first = window === null ? 0 : Math.max(0, last - window + 1);
+        const at = (b * tokens + t) * numHeads * headDim + h * headDim;
+        const biasAt =
+          bias === undefined
+            ? 0
+            : (((bias.shape[0] === 1 ? 0 : b) * bias.shape[1]! + (bias.shape[1] === 1 ? 0 : h)) * tokens + t) * keys;
+        let most = -Infinity;
+        for (let j = first; j <= last; j++) {
+          let score = 0;
+          for (let d = 0; d < headDim; d++) score += q[at + d]! * k[row(j) + d]! * scale;
+          if (softcap > 0) {
+            const capped = Math.tanh(score / softcap);
+            score = softcap * capped;
+            slopes[j] = 1 - capped * capped;
+          }
+          if (bias !== undefined) score += bias.data[biasAt + j]!;
+          weights[j] = score;
+          most = Math.max(most, score);
+        }
+        let total = 0;
+        for (let j = first; j <= last; j++) {
+          weights[j] = Math.exp(weights[j]! - most);
+          total += weights[j]!;
+        }
+        let mean = 0;
+        for (let d = 0; d < headDim; d++) mean += output.data[at + d]! * outputGradient.data[at + d]!;
+        for (let j = first; j <= last; j++) {
+          const weight = weights[j]! / total;
+          let dot = 0;
+          for (let d = 0; d < headDim; d++) {
+            dot += outputGradient.data[at + d]! * value.data[row(j) + d]!;
+            dv[row(j) + d]! += weight * outputGradient.data[at + d]!;
+          }
+          const ofScore = weight * (dot - mean);
+          if (bias !== undefined) db[biasAt + j]! += ofScore;
+          const ofProduct = ofScore * slopes[j]! * scale;
+          for (let d = 0; d < headDim; d++) {
+            dq[at + d]! += ofProduct * k[row(j) + d]!;
+            dk[row(j) + d]! += ofProduct * q[at + d]!;
+          }
+        }
+      }
+    }
+  }
+
+  const turnBack = (data: Float64Array, like: Operand, heads: number): Float64Array => {
+    if (cos === undefined || sin === undefined) return data;
+    const back = { ...sin, data: sin.data.map((s) => -s) };
+    return rotary({ ...like, data }, cos, back, { numHeads: heads, layout });
+  };
+  const settled = (data: Float64Array): Numbers => {
+    const out = numbers(query.dtype, data.length);
+    out.set(data);
+    return out;
+  };
+  const parts = [turnBack(dq, query, numHeads), turnBack(dk, key, numKeyValueHeads), dv].map(settled);
+  const ofBias = bias === undefined ? [] : [settled(db)];
+  if (!isPacked) return [...parts, ...ofBias];
+  const widths = [numHeads, numKeyValueHeads, numKeyValueHeads].map((heads) => heads * headDim);
+  const width = widths.reduce((a, x) => a + x, 0);
+  const packed = numbers(query.dtype, batch * tokens * width);
+  for (let r = 0; r < batch * tokens; r++) {
+    let to = r * width;
+    parts.forEach((part, i) => {
+      packed.set(part.subarray(r * widths[i]!, (r + 1) * widths[i]!), to);
+      to += widths[i]!;
+    });
+  }
+  return [packed, ...ofBias];
+}

@@ -4,7 +4,7 @@
 import type { Attributes, BlockFormat, Inputs, OpName } from "../../graph/index.ts";
 import { broadcastStrides, type Dtype, elementCount, isFloat, isInteger, strides } from "../../tensor/index.ts";
 import { aroundAxis, eachBroadcast, type Numbers, numbers, type Operand } from "./arrays.ts";
-import { attention, rotary } from "./attention.ts";
+import { attention, attentionGradient, rotary } from "./attention.ts";
 import { erf, erfc } from "./erf.ts";
 
 /** An output's dtype and shape in this run. */
@@ -411,7 +411,7 @@ export const referenceKernels: { readonly [O in OpName]: Kernel<O> } = {
   rmsNorm({ x, weight }, { epsilon }, [target]) {
     const out = make(target!);
     normalize(x, epsilon, false, (at, column, normal) => {
-      out[at] = normal * weight.data[column]!;
+      out[at] = normal * (weight?.data[column] ?? 1);
     });
     return out;
   },
@@ -433,6 +433,7 @@ export const referenceKernels: { readonly [O in OpName]: Kernel<O> } = {
     return out;
   },
   attention: (inputs, attributes) => attention(inputs, attributes),
+  attentionGradient: (inputs, attributes) => attentionGradient(inputs, attributes),
 };
 
 function takeRows(x: Operand, axis: number, start: number, step: number, target: Target): Numbers {

@@ -2,9 +2,11 @@
 // describes weights as bytes inside the model or as external data that a session is given.
 
 import { type Tensor, tensorBytes } from "../../tensor/index.ts";
+import { isBlockAttention } from "../attention-blocks.ts";
 import { GraphBuilder } from "../builder.ts";
 import { type Dim, dimTerms, isDimName } from "../dims.ts";
 import {
+  type AttentionAttributes,
   type Graph,
   type Inputs,
   mapInputs,
@@ -90,6 +92,24 @@ function cacheWriters(graph: Graph, target: OnnxTarget): Set<Node> {
   return out;
 }
 
+/** The attentions whose probabilities a gradient of the same inputs wants to be kept. */
+function keptAttentions(graph: Graph): Set<Node> {
+  const shared = ["query", "key", "value", "cos", "sin", "bias"] as const;
+  const gradients = graph.nodes.filter((node) => node.op === "attentionGradient" && !node.attributes.recompute);
+  const out = new Set<Node>();
+  for (const node of graph.nodes) {
+    if (node.op !== "attention" || !isBlockAttention(node.inputs)) continue;
+    const same = (other: Node): boolean =>
+      other.op === "attentionGradient" &&
+      shared.every((name) => node.inputs[name] === other.inputs[name]) &&
+      Object.entries(node.attributes).every(
+        ([name, value]) => other.attributes[name as keyof AttentionAttributes] === value,
+      );
+    if (gradients.some(same)) out.add(node);
+  }
+  return out;
+}
+
 /** Lowers a graph. Throws RangeError for a parameter without weights. */
 export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgram {
   const nodes: OnnxNode[] = [];
@@ -116,8 +136,10 @@ export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgra
 
   const target = options.target ?? "cpu";
   const writers = options.ownBuffers === true ? cacheWriters(graph, target) : new Set<Node>();
+  const kept = keptAttentions(graph);
   const emit: Emitter = {
     target,
+    keepsProbabilities: (node) => kept.has(node),
     writesCache: (node) => writers.has(node),
     node: (op, inputs, attributes = {}, nodeOptions = {}) => emit.nodes(op, inputs, attributes, nodeOptions)[0]!,
     nodes(op, inputs, attributes, { domain = "", outputs = 1 }: NodeOptions) {

@@ -2,9 +2,10 @@
 // list. Where a fused kernel has limits, they stand beside the choice; the fallback is a decomposition.
 
 import { fromNumbers, isFloat, scalar, type Tensor } from "../../tensor/index.ts";
+import { blockAttention, blockAttentionGradient } from "../attention-blocks.ts";
 import type { GraphBuilder } from "../builder.ts";
 import { decomposeAttention } from "../decompose.ts";
-import type { Dim } from "../dims.ts";
+import { type Dim, productOfDims } from "../dims.ts";
 import type { BlockFormat, Inputs, NodeOf, OpName, Value } from "../ops.ts";
 import { type OnnxAttribute, onnxTypes } from "./protobuf.ts";
 
@@ -41,6 +42,8 @@ export interface Emitter {
   dims(shape: readonly Dim[]): string;
   /** Whether an attention writes its cache itself: its new keys and values are then the whole buffers. */
   writesCache(node: NodeOf<"attention">): boolean;
+  /** Whether a gradient of this attention wants its probabilities to be kept: both are then made from the same nodes. */
+  keepsProbabilities(node: NodeOf<"attention">): boolean;
   /** Builds ops in a graph of its own over these values and lowers them in place. */
   inline(inputs: readonly Value[], build: (g: GraphBuilder, inputs: readonly Value[]) => readonly Value[]): string[];
 }
@@ -232,8 +235,15 @@ export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
   gather: (emit, { x, indices }, { attributes }) => emit.node("Gather", [x, indices], { axis: attributes.axis }),
   gatherElements: (emit, { x, indices }, { attributes }) =>
     emit.node("GatherElements", [x, indices], { axis: attributes.axis }),
-  scatterAdd: (emit, { x, indices, rows }) =>
-    emit.node("ScatterND", [x, emit.node("Unsqueeze", [indices, emit.vector([-1])]), rows], { reduction: "add" }),
+  // ScatterElements goes through its updates in order; ScatterND adds them from several threads at once, and loses some
+  // where an index comes twice (onnxruntime-node 1.30.0: errors of 0.3, other ones in each run).
+  scatterAdd: (emit, { x, indices, rows }, { inputs }) => {
+    const inner = inputs.x.shape.slice(1);
+    const flat = emit.node("Reshape", [indices, emit.vector([-1, ...inner.map(() => 1)])]);
+    const updates = emit.node("Reshape", [rows, emit.dims([productOfDims(inputs.indices.shape), ...inner])]);
+    const each = inner.length === 0 ? flat : emit.node("Expand", [flat, emit.node("Shape", [updates])]);
+    return emit.node("ScatterElements", [x, each, updates], { axis: 0, reduction: "add" });
+  },
   dimension: (emit, { x }, { attributes: { axis } }) =>
     emit.node("Squeeze", [axisSize(emit, x, axis), emit.vector([0])]),
   iota: (emit, { x }, { attributes: { axis } }) => {
@@ -305,8 +315,18 @@ export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
     }),
   // ONNX Runtime's own name for it: older than RMSNormalization (opset 23), on every device, and fused with the
   // residual sum before it.
-  rmsNorm: (emit, { x, weight }, { attributes }) =>
-    emit.node("SimplifiedLayerNormalization", [x, weight], { axis: -1, epsilon: { float: attributes.epsilon } }),
+  rmsNorm: (emit, { x, weight }, { inputs, attributes }) => {
+    let scale = weight;
+    if (scale === undefined) {
+      const { dtype, shape } = inputs.x;
+      const width = shape.at(-1) as number;
+      scale = emit.constant(fromNumbers(dtype, [width], new Float64Array(width).fill(1)));
+    }
+    return emit.node("SimplifiedLayerNormalization", [x, scale], {
+      axis: -1,
+      epsilon: { float: attributes.epsilon },
+    });
+  },
   softmax: (emit, { x }, { attributes }) => emit.node("Softmax", [x], { axis: attributes.axis }),
   logSoftmax: (emit, { x }, { attributes }) => emit.node("LogSoftmax", [x], { axis: attributes.axis }),
   // LogSoftmax is vectorised and ReduceLogSumExp is not: a fifth of the time at a vocabulary of 49,152, for one more
@@ -327,9 +347,12 @@ export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
       headDim: (inputs.x.shape[2] as number) / numHeads,
     }),
   attention: (emit, inputs, node) => {
+    if (emit.keepsProbabilities(node)) return fromBlocks(emit, node);
     if (attendsElsewhere(emit.target, node)) return attentionElsewhere(emit, inputs, node);
     return hasFusedAttention(emit.target, node) ? fusedAttention(emit, inputs, node) : plainAttention(emit, node);
   },
+  attentionGradient: (emit, _, node) =>
+    inlined(emit, node.inputs, (g, inputs) => blockAttentionGradient(g, inputs, node.attributes)),
 };
 
 /** D. */
@@ -485,15 +508,30 @@ function fusedAttention(emit: Emitter, inputs: Inputs<"attention", string>, node
   return [output!, fresh(presentKey!), fresh(presentValue!)];
 }
 
-function plainAttention(emit: Emitter, node: NodeOf<"attention">): string[] {
-  const entries = Object.entries(node.inputs) as [keyof Inputs<"attention", Value>, Value | undefined][];
-  const given = entries.filter((entry): entry is [(typeof entry)[0], Value] => entry[1] !== undefined);
+/** Builds ops over a node's inputs by name and lowers them in its place. */
+function inlined<I extends object>(
+  emit: Emitter,
+  inputs: I,
+  build: (g: GraphBuilder, inputs: I) => readonly Value[],
+): string[] {
+  const entries = Object.entries(inputs) as [string, Value | undefined][];
+  const given = entries.filter((entry): entry is [string, Value] => entry[1] !== undefined);
   return emit.inline(
     given.map(([, value]) => value),
-    (g, values) => {
-      const inputs = Object.fromEntries(given.map(([name], i) => [name, values[i]!]));
-      const out = decomposeAttention(g, inputs as unknown as Inputs<"attention", Value>, node.attributes);
-      return [out.output, out.newKey, out.newValue];
-    },
+    (g, values) => build(g, Object.fromEntries(given.map(([name], i) => [name, values[i]!])) as unknown as I),
   );
+}
+
+function plainAttention(emit: Emitter, node: NodeOf<"attention">): string[] {
+  return inlined(emit, node.inputs, (g, inputs) => {
+    const out = decomposeAttention(g, inputs, node.attributes);
+    return [out.output, out.newKey, out.newValue];
+  });
+}
+
+function fromBlocks(emit: Emitter, node: NodeOf<"attention">): string[] {
+  return inlined(emit, node.inputs, (g, inputs) => {
+    const out = blockAttention(g, inputs, node.attributes);
+    return [out.output, out.newKey, out.newValue];
+  });
 }
