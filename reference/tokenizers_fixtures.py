@@ -63,6 +63,7 @@ TEXTS = [
     "control \x00\x01\x02\x07\x08\x1b\x7f\x9f characters\x0b\x0c",
     "<s>text</s> <unk> <pad> <|endoftext|>x<|im_start|>user<|im_end|> <|special|> <extra_id_0>",
     "tag <b>bold</b> <sep>x<sep> y <sep>  z<keep>w",
+    "WE owe, POWER, sWEet WEb; WE. many hands, manyhands",
     "▁literal▁ ▁▁ underline ▁",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa bbbbbbbb abababababab",
     "CamelCaseWord XMLHttpRequest snake_case_word SCREAMING_CASE mixedUP",

@@ -1,5 +1,7 @@
 // The decoders of tokenizer.json, as the bytes that each token adds and which leading spaces go. Those that cannot be
-// said so (CTC, WordPiece) belong to models that generate no text.
+// said so (CTC, WordPiece) belong to models that generate no text. One thing differs on purpose: of a run of byte tokens
+// that is no UTF-8 the good characters are kept, where huggingface/tokenizers gives up the run as a whole; a stream
+// could not write a character before its run ends otherwise.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../bytes/json.ts";
 import type { LeadingSpace } from "../assembled.ts";
