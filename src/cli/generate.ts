@@ -1,8 +1,10 @@
 // longhand generate: text after a prompt, greedy or sampled, under any position encoding.
 
 import type { Command } from "commander";
-import { loadLanguageModel, type RunFacts } from "../engine/index.ts";
+import { loadLanguageModel, loadSequenceToSequenceModel, type Progress, type RunFacts } from "../engine/index.ts";
+import { openModel } from "../formats/open-model.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
+import { isEncoderDecoder } from "../models/index.ts";
 import {
   addEncodingOptions,
   checkEncodingFlags,
@@ -30,6 +32,7 @@ interface Flags extends EncodingFlags {
 
 const help = `
 A MODEL is a folder with config.json and safetensors, a .gguf, or a llama2.c .bin with its tokenizer beside it.
+A model with an encoder (T5) reads the prompt with it, and its decoder's text is what is printed.
 Text is greedy unless --temperature is above 0; the same seed gives the same text. It ends at the model's end token.
 
 Examples:
@@ -69,18 +72,22 @@ async function generate(path: string, flags: Flags, signal: AbortSignal): Promis
   const options = await encodingOptions(path, flags);
   const tokenizer = await openTokenizer(path);
   const prompt = tokenizer.encode(flags.prompt, { addSpecial: flags.bos });
-  if (flags.bos && tokenizer.addsEos && prompt.at(-1) === tokenizer.eosToken) prompt.pop();
+  const hasEncoder = isEncoderDecoder(await openModel(path));
+  if (!hasEncoder && flags.bos && tokenizer.addsEos && prompt.at(-1) === tokenizer.eosToken) prompt.pop();
   if (prompt.length === 0) {
     throw new RangeError("--prompt: expected at least one token, got an empty text for a model without BOS");
   }
   const line = progressLine();
-  await using model = await loadLanguageModel(path, {
+  const loading = {
     ...loadOptions(flags),
     decoding: flags.exact !== true,
     signal,
-    onProgress: ({ done, total }) => line.show("reading weights", done, total),
-  });
-  const stream = tokenizer.stream({ skipSpecial: true, after: prompt });
+    onProgress: ({ done, total }: Progress) => line.show("reading weights", done, total),
+  };
+  await using model = hasEncoder
+    ? await loadSequenceToSequenceModel(path, loading)
+    : await loadLanguageModel(path, loading);
+  const stream = tokenizer.stream({ skipSpecial: true, ...(hasEncoder ? {} : { after: prompt }) });
   const tokens: number[] = [];
   let text = "";
   const write = (piece: string): void => {
@@ -105,7 +112,7 @@ async function generate(path: string, flags: Flags, signal: AbortSignal): Promis
   });
   if (!flags.json) {
     line.end();
-    process.stdout.write(flags.prompt);
+    if (!hasEncoder) process.stdout.write(flags.prompt);
   }
   let facts: RunFacts;
   try {

@@ -1,8 +1,10 @@
 // longhand score: the loss of every token of a text, under any position encoding.
 
 import type { Command } from "commander";
-import { loadLanguageModel } from "../engine/index.ts";
+import { loadLanguageModel, loadSequenceToSequenceModel, type Progress, type Score } from "../engine/index.ts";
+import { openModel } from "../formats/open-model.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
+import { isEncoderDecoder } from "../models/index.ts";
 import {
   addEncodingOptions,
   checkEncodingFlags,
@@ -21,6 +23,7 @@ import { palette } from "./terminal.ts";
 interface Flags extends EncodingFlags {
   readonly text?: string;
   readonly tokens?: string;
+  readonly decoderTokens?: string;
   readonly bos: boolean;
   readonly json?: boolean;
 }
@@ -28,11 +31,13 @@ interface Flags extends EncodingFlags {
 const help = `
 A MODEL is a folder with config.json and safetensors, a .gguf, or a llama2.c .bin with its tokenizer beside it.
 The loss of a token is -ln p given all before it, in nats. BOS goes before the text if the model was trained so.
+A model with an encoder (T5) reads the text with it, and the tokens of --decoder-tokens are scored: exactly these.
 
 Examples:
   longhand score ./SmolLM2-135M --text book.txt --length 4096
   longhand score model.gguf --text book.txt --scaling yarn:2 --length 12288 --json
   longhand score model.gguf --tokens tokens.json --drop
+  longhand score ./flan-t5-base --text article.txt --decoder-tokens summary.json
 ${encodingHelp}`;
 
 export function addScore(program: Command): void {
@@ -43,6 +48,7 @@ export function addScore(program: Command): void {
     .argument("<model>", "a folder, .gguf or llama2.c .bin")
     .option("--text <file>", "a text; - reads standard input")
     .option("--tokens <file>", "token ids instead: a JSON list, or an object with a list tokens")
+    .option("--decoder-tokens <file>", "of a model with an encoder: the decoder's tokens, which are scored")
     .option("--no-bos", "no special tokens around the text")
     .option(
       "--length <tokens>",
@@ -61,24 +67,38 @@ async function score(path: string, flags: Flags, signal: AbortSignal): Promise<v
   }
   checkEncodingFlags(flags);
   const options = await encodingOptions(path, flags);
-  const { tokens: all, bos } = await tokensOf(path, flags);
-  const tokens = flags.length === undefined ? all : all.slice(0, flags.length);
-  if (tokens.length < 2) throw new RangeError(`expected at least 2 tokens to score, got ${tokens.length}`);
+  const targets = await decoderTokensOf(path, flags);
+  const { tokens: all, bos } = await tokensOf(path, flags, targets === null);
+  const cut = (list: number[]): number[] => (flags.length === undefined ? list : list.slice(0, flags.length));
+  const tokens = targets === null ? cut(all) : all;
+  const scored = targets === null ? tokens : cut(targets);
+  if (scored.length < 2) throw new RangeError(`expected at least 2 tokens to score, got ${scored.length}`);
   const line = progressLine();
-  const loadBegin = performance.now();
-  await using model = await loadLanguageModel(path, {
+  const loading = {
     ...loadOptions(flags),
     signal,
-    onProgress: ({ done, total }) => line.show("reading weights", done, total),
-  });
+    onProgress: ({ done, total }: Progress) => line.show("reading weights", done, total),
+  };
+  const scoring = {
+    ...options,
+    signal,
+    onProgress: ({ done, total }: Progress) => line.show("scoring tokens", done, total),
+  };
+  const load = async () => {
+    if (targets === null) {
+      const model = await loadLanguageModel(path, loading);
+      return { model, run: () => model.score(tokens, scoring) };
+    }
+    const model = await loadSequenceToSequenceModel(path, loading);
+    return { model, run: () => model.score(tokens, scored, scoring) };
+  };
+  const loadBegin = performance.now();
+  const { model: loaded, run } = await load();
+  await using model = loaded;
   const loadSeconds = (performance.now() - loadBegin) / 1000;
-  let result: Awaited<ReturnType<typeof model.score>>;
+  let result: Score;
   try {
-    result = await model.score(tokens, {
-      ...options,
-      signal,
-      onProgress: ({ done, total }) => line.show("scoring tokens", done, total),
-    });
+    result = await run();
   } finally {
     line.end();
   }
@@ -90,9 +110,10 @@ async function score(path: string, flags: Flags, signal: AbortSignal): Promise<v
     const document = {
       model: model.description.name,
       tokens,
+      ...(targets === null ? {} : { decoderTokens: scored }),
       bos,
       trainedLength: trained,
-      length: flags.length ?? tokens.length,
+      length: flags.length ?? scored.length,
       negativeLogLikelihood: Array.from(losses),
       meanNegativeLogLikelihood: mean,
       perplexity: Math.exp(mean),
@@ -126,13 +147,35 @@ async function score(path: string, flags: Flags, signal: AbortSignal): Promise<v
   process.stdout.write(`${[...new Set(lines)].join("\n")}\n`);
 }
 
-async function tokensOf(path: string, flags: Flags): Promise<{ tokens: number[]; bos: boolean | null }> {
+/** What a model with an encoder and a decoder is scored on; null for a decoder alone. */
+async function decoderTokensOf(path: string, { decoderTokens }: Flags): Promise<number[] | null> {
+  const description = await openModel(path);
+  const hasEncoder = isEncoderDecoder(description);
+  if (decoderTokens === undefined) {
+    if (!hasEncoder) return null;
+    throw new RangeError(
+      `expected --decoder-tokens, the tokens that are scored, for ${description.modelType}, an encoder and a decoder; ` +
+        "got none",
+    );
+  }
+  if (hasEncoder) return readTokens(decoderTokens);
+  throw new RangeError(
+    `--decoder-tokens: expected a model with an encoder, got ${description.modelType}, a decoder alone; ` +
+      "its tokens go to --tokens",
+  );
+}
+
+async function tokensOf(
+  path: string,
+  flags: Flags,
+  goesOn: boolean,
+): Promise<{ tokens: number[]; bos: boolean | null }> {
   if (flags.tokens !== undefined) return { tokens: await readTokens(flags.tokens), bos: null };
   const text = await readText(flags.text!);
   const tokenizer = await openTokenizer(path);
   // A stranger's text holds no special tokens.
   const tokens = tokenizer.encode(text, { addSpecial: flags.bos, parseSpecial: false });
   // EOS behind a text that goes on would be scored as if the text ended there.
-  if (flags.bos && tokenizer.addsEos && tokens.at(-1) === tokenizer.eosToken) tokens.pop();
+  if (goesOn && flags.bos && tokenizer.addsEos && tokens.at(-1) === tokenizer.eosToken) tokens.pop();
   return { tokens, bos: flags.bos && tokenizer.addsBos };
 }

@@ -9,6 +9,7 @@
 // runs over chunks of queries: neither scores nor a bias of all queries ever exist. The embedding is a graph of its own
 // too, because both stacks read it and it may be most of the weights.
 
+import type { ModelDescription } from "../formats/model-description.ts";
 import type { Value } from "../graph/index.ts";
 import { type Blocks, buildProgram, type DecoderOptions, type DecoderProgram } from "./decoder.ts";
 import type { AttentionSpec, LayerSpec, ModelSpec } from "./spec.ts";
@@ -27,6 +28,11 @@ export interface EncoderDecoderPrograms {
    * crossKey.L, crossValue.L [1, H, source, D], which a run leaves as they are.
    */
   readonly decoder: DecoderProgram;
+}
+
+/** Whether a model is an encoder and a decoder, by its description alone. */
+export function isEncoderDecoder({ groups }: ModelDescription): boolean {
+  return ["encoder", "decoder"].every((type) => groups.some(({ layerType }) => layerType === type));
 }
 
 /** @throws RangeError for a spec without an encoder, or whose sizes contradict each other */

@@ -27,6 +27,7 @@ export {
   buildEncoderDecoder,
   buildEncoderDecoderDecoder,
   type EncoderDecoderPrograms,
+  isEncoderDecoder,
 } from "./encoder-decoder.ts";
 export { familyOf, modelFamilies } from "./families/index.ts";
 export { type DecoderFeatures, decoderSpec, type ModelFamily } from "./family.ts";
