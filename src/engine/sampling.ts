@@ -22,6 +22,13 @@ export function logProbability(logits: Float32Array, token: number): number {
  * A function that chooses a token from logits, drawing from one seeded stream.
  *
  * @throws RangeError for a temperature below 0, a topK that is no integer of at least 1, a topP outside (0, 1]
+ * @example
+ * ```ts
+ * import { sampler } from "longhand/engine";
+ * const logits = Float32Array.of(0, 3, 1);
+ * sampler()(logits); // => 1
+ * sampler({ temperature: 2, topK: 1 })(logits); // => 1
+ * ```
  */
 export function sampler(options: SamplingOptions = {}): (logits: Float32Array) => number {
   const { temperature = 0, topK, topP = 1, seed = 0 } = options;

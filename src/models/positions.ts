@@ -89,6 +89,19 @@ interface GroupSource {
  * @param learned the rows of a learned table [N, E], for a model that has one
  * @param attentionBias as the graph was built (DecoderOptions)
  * @throws RangeError for a strategy that the model has no place for, and whatever the strategy's parameters break
+ * @example
+ * ```ts
+ * import { describeHuggingFace } from "longhand/formats";
+ * import { createPositions } from "longhand/models";
+ * const description = describeHuggingFace({
+ *   model_type: "llama", hidden_size: 8, num_hidden_layers: 2, num_attention_heads: 2, max_position_embeddings: 64,
+ * });
+ * const positions = createPositions(description, { scaling: { kind: "short", name: "linear", factor: 2 } });
+ * positions.groups[0].encoding; // => "linear"
+ * const feeds = positions.tables(3).feeds(0, 3); // what a chunk of 3 tokens after none is fed with
+ * feeds["cos.0"].shape; // => [3, 2]
+ * feeds["cos.0"].data[4]; // => 0.5403022766113281
+ * ```
  */
 export function createPositions(
   description: ModelDescription,
