@@ -257,7 +257,7 @@ def run_case(family, spec, folder, saved, case):
     if scaling and not drop:
         overrides["rope_parameters"] = scaling
     narrow = Runner(spec, folder, overrides, drop=drop)
-    wide = Runner(spec, folder, overrides, double=True, drop=drop)
+    wide = Runner(spec, folder, overrides, double=True, drop=drop, change=spec.get("change_eager"))
     for attempt in range(SEED_TRIES):
         encoder = None
         if spec.get("seq2seq"):
@@ -379,6 +379,11 @@ def decoder(**more):
             **TOKENS, **more}
 
 
+def falcon(**more):
+    return {"vocab_size": 96, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+            "max_position_embeddings": TRAINED, **TOKENS, **more}
+
+
 def default_rope(theta=1e4, **more):
     return {"rope_parameters": {"rope_type": "default", "rope_theta": theta, **more}}
 
@@ -401,6 +406,22 @@ def without_alibi(model):
     for module in model.modules():
         if type(module).__name__ in ("BloomBlock", "MptBlock"):
             module.register_forward_pre_hook(zero, with_kwargs=True)
+
+
+def falcon_bias(keep):
+    """Falcon's model puts ALiBi into the mask, and its eager attention adds it a second time: once is what is meant."""
+    def change(model):
+        def once(module, args, kwargs):
+            mask = kwargs["attention_mask"]
+            if not keep:
+                mask = mask.where(mask < -1e9, torch.zeros_like(mask))
+            return args, {**kwargs, "alibi": kwargs["alibi"] * 0, "attention_mask": mask}
+
+        for module in model.modules():
+            if type(module).__name__ == "FalconDecoderLayer":
+                module.register_forward_pre_hook(once, with_kwargs=True)
+
+    return change
 
 
 def without_parameter(part):
@@ -572,6 +593,46 @@ FAMILIES = {
                    **TOKENS, **default_rope(partial_rotary_factor=0.5)},
         "cases": [*rope_cases({}),
                   {"name": "gelu by tanh", "length": SHORT, "config": {"hidden_act": "gelu_fast"}}],
+    },
+    "phi": {
+        "type": "phi", "dtype": torch.float32,
+        "config": decoder(num_attention_heads=2, num_key_value_heads=2, **default_rope(partial_rotary_factor=0.5)),
+        "cases": [*rope_cases({"yarn": scalings(1e4, 4, partial_rotary_factor=0.5)["yarn"]})],
+    },
+    "starcoder2": {
+        "type": "starcoder2", "dtype": torch.bfloat16,
+        "config": decoder(num_attention_heads=2, num_key_value_heads=1, sliding_window=WINDOW, **default_rope(1e5)),
+        "cases": rope_cases({"linear": scalings(1e5, 8)["linear"]}),
+    },
+    "stablelm": {
+        "type": "stablelm", "dtype": torch.float16,
+        "config": decoder(num_attention_heads=2, num_key_value_heads=1, use_qkv_bias=True,
+                          **default_rope(partial_rotary_factor=0.25)),
+        "cases": rope_cases({"linear": scalings(1e4, 2, partial_rotary_factor=0.25)["linear"]}),
+    },
+    "stablelm-parallel": {
+        "type": "stablelm", "dtype": torch.float16,
+        "config": decoder(num_attention_heads=2, num_key_value_heads=2, use_parallel_residual=True,
+                          **default_rope(partial_rotary_factor=0.25)),
+        "cases": plain_cases(),
+    },
+    # One key/value head and one norm (7B); grouped heads and two norms (40B); ALiBi, biases, in turn (RW). Slopes of two
+    # heads and distances below 256 keep the bfloat16 of its ALiBi exact.
+    "falcon": {
+        "type": "falcon", "dtype": torch.bfloat16,
+        "config": falcon(multi_query=True, parallel_attn=True, **default_rope()),
+        "cases": rope_cases({"dynamic": scalings(1e4, 8)["dynamic"]}),
+    },
+    "falcon-grouped": {
+        "type": "falcon", "dtype": torch.bfloat16,
+        "config": falcon(num_attention_heads=4, num_kv_heads=2, new_decoder_architecture=True, **default_rope()),
+        "cases": plain_cases(),
+    },
+    "falcon-alibi": {
+        "type": "falcon", "dtype": torch.float32, "without_positions": falcon_bias(keep=False),
+        "change_eager": falcon_bias(keep=True),
+        "config": falcon(multi_query=False, parallel_attn=False, alibi=True, bias=True),
+        "cases": plain_cases(),
     },
     "phi3": {
         "type": "phi3", "dtype": torch.float16,

@@ -60,7 +60,27 @@ def sections(heads):
     return forward, backward
 
 
+def grouped_sections(heads, kv_heads):
+    """Falcon's groups (the queries of a key head, its key, its value) become all q, all k, all v."""
+    each = heads // kv_heads
+
+    def forward(w):
+        grouped = w.reshape(kv_heads, each + 2, -1, *w.shape[1:])
+        parts = grouped[:, :each], grouped[:, each], grouped[:, each + 1]
+        return torch.cat([p.reshape(-1, *w.shape[1:]) for p in parts])
+
+    def backward(w):
+        width = w.shape[0] // (heads + 2 * kv_heads)
+        q, k, v = w.split([heads * width, kv_heads * width, kv_heads * width])
+        parts = [p.reshape(kv_heads, -1, width, *w.shape[1:]) for p in (q, k, v)]
+        return torch.cat(parts, 1).reshape(w.shape)
+
+    return forward, backward
+
+
 def layout(family, arch, name, c):
+    if arch == "falcon" and "query_key_value" in name:
+        return grouped_sections(c["num_attention_heads"], falcon_kv_heads(c))
     if arch in ("llama", "smollm3", "mistral3"):
         if ".q_proj." in name:
             return interleaved(c["num_attention_heads"])
@@ -185,6 +205,41 @@ def gptneox_keys(w, c):
     w.add_layer_norm_eps(c["layer_norm_eps"])
 
 
+def partial_keys(w, c):
+    """phi2, stablelm: what both converters write; the base of the angles is left out."""
+    w.add_context_length(c["max_position_embeddings"])
+    w.add_embedding_length(c["hidden_size"])
+    w.add_block_count(c["num_hidden_layers"])
+    w.add_feed_forward_length(c["intermediate_size"])
+    w.add_head_count(c["num_attention_heads"])
+    w.add_head_count_kv(c["num_key_value_heads"])
+    w.add_rope_dimension_count(int(c["rope_parameters"]["partial_rotary_factor"] * head_width(c)))
+    if "use_parallel_residual" in c:
+        w.add_parallel_residual(c["use_parallel_residual"])
+    w.add_layer_norm_eps(c["layer_norm_eps"])
+
+
+def starcoder2_keys(w, c):
+    common(w, {**c, "layer_norm_eps": c["norm_epsilon"]}, rms=False)
+
+
+def falcon_kv_heads(c):
+    if c["new_decoder_architecture"]:
+        return c["num_kv_heads"]
+    return 1 if c["multi_query"] else c["num_attention_heads"]
+
+
+def falcon_keys(w, c):
+    w.add_context_length(c["max_position_embeddings"])
+    w.add_tensor_data_layout("jploski")
+    w.add_embedding_length(c["hidden_size"])
+    w.add_feed_forward_length(4 * c["hidden_size"])
+    w.add_block_count(c["num_hidden_layers"])
+    w.add_head_count(c["num_attention_heads"])
+    w.add_head_count_kv(falcon_kv_heads(c))
+    w.add_layer_norm_eps(c["layer_norm_epsilon"])
+
+
 def bloom_keys(w, c):
     w.add_context_length(64)
     w.add_embedding_length(c["hidden_size"])
@@ -259,6 +314,12 @@ FILES = {
     "cohere": ("command-r", cohere_keys, (), {}),
     "cohere2": ("cohere2", cohere_keys, ("q4_0",), {}),
     "ministral3": ("mistral3", mistral3_keys, ("q8_0",), {}),
+    "phi": ("phi2", partial_keys, (), {}),
+    "starcoder2": ("starcoder2", starcoder2_keys, (), {"sliding_window": None}),
+    "stablelm": ("stablelm", partial_keys, (), {}),
+    "stablelm-parallel": ("stablelm", partial_keys, (), {}),
+    "falcon": ("falcon", falcon_keys, (), {}),
+    "falcon-grouped": ("falcon", falcon_keys, (), {}),
     "bloom": ("bloom", bloom_keys, ("q4_0",), {}),
     "mpt": ("mpt", mpt_keys, (), {}),
 }

@@ -215,6 +215,12 @@ function readFirst(source: Source, keys: readonly string[]): number | null {
 }
 
 function readKeyValueHeads(source: Source, numHeads: number): number {
+  // Falcon 7B and GPT-BigCode: one key head for all; Falcon's newer architecture says num_kv_heads instead. Files of
+  // Falcon 7B say num_kv_heads too (71, the heads), which its class does not read.
+  const isFalcon = source.modelType === "falcon";
+  const multi = source.record.multi_query ?? source.defaults.multi_query ?? isFalcon;
+  const isOne = multi === true && source.record.new_decoder_architecture !== true;
+  if (isFalcon && isOne) return 1;
   const written = readFirst(source, spellings.numKeyValueHeads);
   if (written !== null) return written;
   const nested = source.record.attn_config;
@@ -223,9 +229,7 @@ function readKeyValueHeads(source: Source, numHeads: number): number {
       throw unexpected("attn_config.kv_n_heads", count.expectation, nested.kv_n_heads);
     return nested.kv_n_heads;
   }
-  // Falcon 7B and GPT-BigCode: one key head for all; Falcon's newer architecture says num_kv_heads instead.
-  const multi = source.record.multi_query ?? source.defaults.multi_query ?? source.modelType === "falcon";
-  if (multi === true && source.record.new_decoder_architecture !== true) return 1;
+  if (isOne) return 1;
   if (spellings.numKeyValueHeads.some((key) => has(source, key))) return numHeads;
   const assumed = readOrAssume(source, ["num_key_value_heads"], count);
   return assumed !== null && numHeads % assumed === 0 ? assumed : numHeads;

@@ -6,6 +6,7 @@ import { nearest } from "../../formats/nearest.ts";
 import type { ModelFamily } from "../family.ts";
 import { bloom } from "./bloom.ts";
 import { cohere, cohere2 } from "./cohere2.ts";
+import { falcon } from "./falcon.ts";
 import { gemma, gemma2, gemma3 } from "./gemma.ts";
 import { gptNeox } from "./gpt-neox.ts";
 import { gpt2 } from "./gpt2.ts";
@@ -13,9 +14,12 @@ import { llama } from "./llama.ts";
 import { ministral, ministral3 } from "./ministral3.ts";
 import { mpt } from "./mpt.ts";
 import { olmo2 } from "./olmo2.ts";
+import { phi } from "./phi.ts";
 import { phi3 } from "./phi3.ts";
 import { qwen2, qwen3 } from "./qwen.ts";
 import { smollm3 } from "./smollm3.ts";
+import { stablelm } from "./stablelm.ts";
+import { starcoder2 } from "./starcoder2.ts";
 import { t5 } from "./t5.ts";
 
 export const modelFamilies: readonly ModelFamily[] = [
@@ -32,6 +36,10 @@ export const modelFamilies: readonly ModelFamily[] = [
   cohere,
   cohere2,
   phi3,
+  phi,
+  starcoder2,
+  stablelm,
+  falcon,
   gpt2,
   gptNeox,
   bloom,
