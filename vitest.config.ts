@@ -4,7 +4,7 @@ const config: ViteUserConfig = defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     setupFiles: ["test/support/setup.ts"],
-    testTimeout: 60_000,
+    testTimeout: 240_000,
     // Two workers: the machines that this must run on have two cores.
     maxWorkers: 2,
   },

@@ -1,6 +1,6 @@
 // The last check of every reader: settings that are well typed must also compute. What `inspect` is handed then works.
 
-import { computeRopeFrequencies } from "../encodings/rope/scaling/index.ts";
+import { computeRopeFrequencies, ropeDependsOnLength } from "../encodings/rope/scaling/index.ts";
 import { FormatError } from "./bytes/format-error.ts";
 import type { PositionGroup } from "./model-description.ts";
 
@@ -17,7 +17,7 @@ export function expectComputable(
     const config = { headDim: position.headDim, maxPositionEmbeddings: longest, rope: position.rope };
     try {
       computeRopeFrequencies(config, 1);
-      computeRopeFrequencies(config, Math.max(longest, original));
+      if (ropeDependsOnLength(position.rope)) computeRopeFrequencies(config, Math.max(longest, original));
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       throw new FormatError(file, error.message);

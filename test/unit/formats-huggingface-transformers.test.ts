@@ -51,7 +51,9 @@ const fixture = JSON.parse(readFileSync(new URL("hf-configs.json", folder), "utf
 
 function configOf(entry: { name: string; config?: Config }): Config {
   if (entry.config !== undefined) return entry.config;
-  return JSON.parse(readFileSync(new URL(`configs/${entry.name.replace("file:", "")}.json`, folder), "utf8"));
+  return JSON.parse(
+    readFileSync(new URL(`../../examples/configs/${entry.name.replace("file:", "")}.json`, import.meta.url), "utf8"),
+  );
 }
 
 type RotaryGroup = PositionGroup & { position: { kind: "rope" } };

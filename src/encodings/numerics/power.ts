@@ -60,6 +60,13 @@ const number = (x: number): DoubleDouble => ({ high: x, low: 0 });
 // ln 2 to 107 bits.
 const LN2: DoubleDouble = { high: 0.6931471805599453, low: 2.3190468138462996e-17 };
 
+/** 1/12!, 1/11!, … 1/1!. */
+const INVERSE_FACTORIALS: readonly DoubleDouble[] = Array.from({ length: 12 }, (_, i) => {
+  let factorial = 1;
+  for (let k = 2; k <= 12 - i; k++) factorial *= k;
+  return divide(number(1), number(factorial));
+});
+
 /** e^a for a double-double a of moderate size, as a double-double and a power of two: value · 2^exponent. */
 function expParts(a: DoubleDouble): { value: DoubleDouble; exponent: number } {
   const exponent = Math.round(a.high / LN2.high);
@@ -67,12 +74,10 @@ function expParts(a: DoubleDouble): { value: DoubleDouble; exponent: number } {
   // |reduced| ≤ ln2/2; divide by 2^8 so that 12 Taylor terms reach 2^−106, then square eight times.
   const scale = 2 ** -8;
   const r = { high: reduced.high * scale, low: reduced.low * scale };
-  let sum = number(0); // e^r − 1, kept without the 1 so that squaring loses nothing
-  let term = number(1);
-  for (let k = 1; k <= 12; k++) {
-    term = divide(multiply(term, r), number(k));
-    sum = add(sum, term);
-  }
+  // e^r − 1, kept without the 1 so that squaring loses nothing: r·(1 + r·(1/2! + r·(1/3! + …))).
+  let sum = INVERSE_FACTORIALS[0]!;
+  for (let k = 1; k < INVERSE_FACTORIALS.length; k++) sum = add(multiply(sum, r), INVERSE_FACTORIALS[k]!);
+  sum = multiply(sum, r);
   // (1 + s)² − 1 = 2s + s²
   for (let k = 0; k < 8; k++) sum = add({ high: 2 * sum.high, low: 2 * sum.low }, multiply(sum, sum));
   return { value: add(number(1), sum), exponent };
