@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import * as advice from "../../src/advice/index.ts";
 import * as encodings from "../../src/encodings/index.ts";
 import * as formats from "../../src/formats/index.ts";
+import { modelFamilies } from "../../src/models/index.ts";
 import { longhand } from "../support/cli.ts";
 
 const root = new URL("../../", import.meta.url);
@@ -36,7 +37,8 @@ describe.each(["README.md", "README.zh-TW.md"])("%s", (name) => {
   });
 
   test("its code runs", async () => {
-    const [, code = ""] = /```ts\n([\s\S]*?)```/.exec(text) ?? [];
+    // The last one; what stands before it needs a model.
+    const code = Array.from(text.matchAll(/```ts\n([\s\S]*?)```/g)).at(-1)?.[1] ?? "";
     const names: string[] = [];
     const values: unknown[] = [];
     const body = code.replace(/import \{ (.*) \} from "(.*)";\n/g, (_, list: string, module: string) => {
@@ -57,4 +59,16 @@ describe.each(["README.md", "README.zh-TW.md"])("%s", (name) => {
     for (const [, link] of text.matchAll(/\]\(([^)#:]+)\)/g))
       expect(() => readFileSync(new URL(link!, root))).not.toThrow();
   });
+});
+
+test("ENCODINGS.md lists every family that runs, by its names in both formats", () => {
+  const text = readFileSync(new URL("ENCODINGS.md", root), "utf8");
+  const rows = text
+    .slice(text.indexOf("## Model families"))
+    .split("\n")
+    .filter((line) => line.startsWith("| ") && !line.startsWith("| family") && !line.startsWith("| ---"))
+    .map((line) => line.split("|").map((cell) => cell.trim()));
+  const listed = (column: number) => rows.flatMap((cells) => cells[column]!.split(", ")).sort();
+  expect(listed(2)).toEqual(modelFamilies.flatMap((family) => family.huggingFace).sort());
+  expect(listed(3)).toEqual(modelFamilies.flatMap((family) => family.gguf).sort());
 });
