@@ -283,7 +283,9 @@ export class SequenceToSequenceModel implements AsyncDisposable {
     if (continuation.length === 0) {
       throw new RangeError("loglikelihood: expected a continuation of at least one token, got none");
     }
-    const ids = Int32Array.of(this.spec.encoder!.decoderStartToken, ...Array.from(continuation));
+    const ids = new Int32Array(1 + continuation.length);
+    ids[0] = this.spec.encoder!.decoderStartToken;
+    ids.set(continuation, 1);
     const positions = this.positions(options);
     const source = this.#checked(encoderTokens, "encoder");
     this.#checked(ids, "decoder");
@@ -432,12 +434,10 @@ export class SequenceToSequenceModel implements AsyncDisposable {
     };
   }
 
-  /** Of the decoder: its bias exists, as do the scores of cross-attention where attention is not fused. */
+  /** Of the decoder: its biases exist, and the scores of one cross-attention. */
   #chunkSize(length: number, sourceLength: number): number {
     const { numHeads } = this.spec.layers[0]!.attention;
-    const { fusedAttention, device } = this.#parts.backend.capabilities;
-    const keeps = fusedAttention && device !== "webgpu" ? 0 : sourceLength;
-    return chunkRows(numHeads, Math.max(length * this.#biasNames.length, keeps));
+    return chunkRows(numHeads, Math.max(length * this.#biasNames.length, sourceLength));
   }
 
   #checked(tokens: ArrayLike<number>, which: "encoder" | "decoder"): Int32Array {

@@ -7,7 +7,7 @@
 
 import type { BiasTable, ModelSpec } from "../models/index.ts";
 import { BiasRows } from "../models/index.ts";
-import { type Tensor, tensor } from "../tensor/index.ts";
+import { type Tensor, tensor, zeros } from "../tensor/index.ts";
 import type { Feeds, Session } from "./backend.ts";
 
 /** Above this, the bias or the scores of a chunk make it smaller. */
@@ -64,8 +64,8 @@ export class Encoder {
         options.onProgress?.(++step / steps);
       }
     };
-    const byHead = (): Tensor =>
-      tensor("f32", [1, numHeads, length, headDim], new Float32Array(length * numHeads * headDim));
+    const byHead = (): Tensor => zeros("f32", [1, numHeads, length, headDim]) as Tensor;
+    const byChannel = (): Tensor => zeros("f32", [1, numHeads, headDim, length]) as Tensor;
     // Each chunk's rows are read once a layer, and written over by what the layer makes of them.
     const hidden = new Float32Array(length * hiddenSize);
     const rows = (from: number, count: number): Tensor =>
@@ -82,12 +82,19 @@ export class Encoder {
     const cross = new Map<string, Tensor>();
     for (const [index, session] of this.#sessions.layers.entries()) {
       const isLast = index + 1 === this.#sessions.layers.length;
-      if (isLast) for (const { name } of session.graph.outputs) cross.set(name, byHead());
+      if (isLast) {
+        for (const { name } of session.graph.outputs) {
+          cross.set(name, name.startsWith("crossKey") ? byChannel() : byHead());
+        }
+      }
       await chunks(async (from, count) => {
         const bias = this.#bias.of(biases[index]!, from, count, length);
         const got = await session.run({ hidden: rows(from, count), key, value, bias });
         if (isLast) {
-          for (const [name, whole] of cross) place(whole, got[name]!, from);
+          for (const [name, whole] of cross) {
+            if (name.startsWith("crossKey")) placeColumns(whole, got[name]!, from);
+            else place(whole, got[name]!, from);
+          }
           return;
         }
         hidden.set(got.hidden!.data as Float32Array, from * hiddenSize);
@@ -114,6 +121,17 @@ function place(whole: Tensor, part: Tensor, from: number): void {
   for (let head = 0; head < heads; head++) {
     const rows = data.subarray(head * count * headDim, (head + 1) * count * headDim);
     to.set(rows, (head * length + from) * headDim);
+  }
+}
+
+/** Columns of every channel into a whole: [1, H, D, count] into [1, H, D, n]. */
+function placeColumns(whole: Tensor, part: Tensor, from: number): void {
+  const length = whole.shape[3]!;
+  const count = part.shape[3]!;
+  const to = whole.data as Float32Array;
+  const data = part.data as Float32Array;
+  for (let channel = 0; channel * count < data.length; channel++) {
+    to.set(data.subarray(channel * count, (channel + 1) * count), channel * length + from);
   }
 }
 

@@ -2,6 +2,7 @@
 //
 //   config.json, GGUF or llama2.c header ── settings.ts ──► family record (families/) ──► ModelSpec (spec.ts)
 //   ModelSpec ── decoder.ts ──► one graph; positions are inputs of it (positions.ts)
+//   ModelSpec with an encoder ── encoder-decoder.ts ──► a graph a layer of the encoder, and one decoder (t5-bias.ts)
 //   checkpoint.ts: a path → description, spec, and weights under our names (names.ts)
 //
 // A family is a record, never a class: which files it reads, how its settings differ from Llama's (DecoderFeatures), and

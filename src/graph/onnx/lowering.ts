@@ -373,7 +373,7 @@ export function hasFusedAttention(target: OnnxTarget, node: NodeOf<"attention">)
   return target !== "webgpu" || node.attributes.causal;
 }
 
-/** Whether every query sees all of a past and there are no new keys: T5's cross-attention. */
+/** Whether every query sees all of a past and there are no new keys, as when a decoder attends to an encoder. */
 function attendsElsewhere(target: OnnxTarget, { inputs, attributes }: NodeOf<"attention">): boolean {
   const { query, key, pastKey, pastLength, cos, bias, sinks } = inputs;
   const { causal, softcap, numHeads, numKeyValueHeads } = attributes;
