@@ -3,6 +3,7 @@
 
 import type { Finding } from "../formats/finding.ts";
 import type { ModelDescription } from "../formats/model-description.ts";
+import type { ModelSource } from "../formats/model-files.ts";
 import {
   buildDecoder,
   type Checkpoint,
@@ -119,12 +120,13 @@ const dropCoefficient = 0.103;
 /**
  * Loads a model.
  *
- * @param path a folder with config.json and safetensors, a .gguf, or a llama2.c .bin
- * @throws FormatError for a path that is no model or a family that cannot be run; MissingWeightError, RangeError and
+ * @param model a folder with config.json and safetensors, a .gguf, or a llama2.c .bin; or, in a browser too, the files of
+ *   such a model (File objects, `memorySource`, `blobSource`), which stay open
+ * @throws FormatError for what is no model or a family that cannot be run; MissingWeightError, RangeError and
  *   FormatError for weights that are missing, misshapen or not finite
  */
-export async function loadLanguageModel(path: string, options: LoadModelOptions = {}): Promise<LanguageModel> {
-  const checkpoint = await openCheckpoint(path);
+export async function loadLanguageModel(model: ModelSource, options: LoadModelOptions = {}): Promise<LanguageModel> {
+  const checkpoint = await openCheckpoint(model);
   try {
     return await createLanguageModel(checkpoint, options);
   } catch (error) {

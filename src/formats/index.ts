@@ -6,6 +6,7 @@ export * from "./gguf/index.ts";
 export * from "./huggingface/index.ts";
 export * from "./llama2c/index.ts";
 export type { ModelDescription, PositionGroup, PositionSettings } from "./model-description.ts";
+export { type ModelFiles, type ModelSource, modelFiles } from "./model-files.ts";
 export { nearest } from "./nearest.ts";
 export { openModel } from "./open-model.ts";
 export * from "./safetensors/index.ts";

@@ -1,15 +1,15 @@
-// A path to a description, whatever the format: a Hugging Face folder (config.json, safetensors beside it), a lone
-// config.json, a .gguf (any part of a split one), a llama2.c .bin. Headers only: weights are never read. Node only.
+// A model's files to a description, whatever the format: a Hugging Face folder (config.json, safetensors beside it), a
+// lone config.json, a .gguf (any part of a split one), a llama2.c .bin. Headers only: weights are never read.
 
+import type { ByteSource } from "./bytes/byte-source.ts";
 import { FormatError } from "./bytes/format-error.ts";
 import { parseJson } from "./bytes/json.ts";
-import { openFile, withFile } from "./bytes/node-file.ts";
-import { describeGguf, openGguf } from "./gguf/index.ts";
+import { describeGguf, readGguf } from "./gguf/index.ts";
 import { describeHuggingFace } from "./huggingface/index.ts";
 import { describeLlama2c, readLlama2cHeader } from "./llama2c/index.ts";
 import type { ModelDescription } from "./model-description.ts";
-import { nearest } from "./nearest.ts";
-import { readSafetensorsFolder, type SafetensorsCheckpoint } from "./safetensors/index.ts";
+import { extensionOf, type ModelFiles, type ModelSource, modelFilesOf, opened } from "./model-files.ts";
+import { readSafetensorsAmong, type SafetensorsCheckpoint } from "./safetensors/index.ts";
 
 const expected = "a folder with config.json, a config.json, a .gguf, or a llama2.c .bin";
 /** config.json of the largest known models is under 1 MB. */
@@ -18,78 +18,65 @@ const maxConfigBytes = 64 * 1024 * 1024;
 /**
  * Reads what a checkpoint says of itself.
  *
- * @param path a folder, a `config.json`, a `.safetensors` (its folder is meant), a `.gguf`, or a llama2.c `.bin`
+ * @param model a folder, a `config.json`, a `.safetensors` (its folder is meant), a `.gguf`, or a llama2.c `.bin`; or the
+ *   files of such a model
  * @returns the model's shape, how each layer knows positions, and what had to be assumed
- * @throws FormatError when the path is no model, or its bytes break their format
+ * @throws FormatError when it is no model, or its bytes break their format
  */
-export async function openModel(path: string): Promise<ModelDescription> {
-  const { stat, readdir } = await import("node:fs/promises");
-  const { basename, dirname, join, resolve } = await import("node:path");
-  const info = await stat(path).catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw new FormatError(path, `expected ${expected}, got ${error.code}`);
-    const siblings = await readdir(dirname(path)).catch(() => [] as string[]);
-    const close = nearest(basename(path), siblings)[0];
-    throw new FormatError(
-      path,
-      `expected ${expected}, got a path that does not exist${close === undefined ? "" : `; nearest: ${close}`}`,
-    );
-  });
-  if (info.isDirectory()) return describeFolder(path);
-  switch (path.slice(path.lastIndexOf(".") + 1).toLowerCase()) {
+export async function openModel(model: ModelSource): Promise<ModelDescription> {
+  const files = await modelFilesOf(model, expected);
+  const { file, path } = files;
+  if (file === null) return describeFolder(files);
+  switch (extensionOf(file)) {
     case "gguf":
-      return describeGguf(await openGguf(path));
+      return opened(files, file, async (source) => describeGguf(await readGguf(source, files.open)));
     case "bin":
-      return withFile(path, async (source) => describeLlama2c(await readLlama2cHeader(source)));
+      return opened(files, file, async (source) => describeLlama2c(await readLlama2cHeader(source)));
     case "json":
-      // In a folder of that name a config.json is the folder's.
-      return describeConfig(
-        path,
-        basename(path) === "config.json" ? basename(dirname(resolve(path))) : undefined,
-        null,
+      return opened(files, file, (source) =>
+        describeConfig(source, path, file === "config.json" ? files.folder : file.replace(/\.json$/i, ""), null),
       );
     case "safetensors":
-      return describeFolder(dirname(path));
+      return describeFolder(files);
     default:
       throw new FormatError(path, `expected ${expected}, got another kind of file`);
   }
+}
 
-  async function describeFolder(folder: string): Promise<ModelDescription> {
-    const files = await readdir(folder);
-    if (!files.includes("config.json")) {
-      const models = files.filter((file) => /\.(gguf|bin|json)$/.test(file)).slice(0, 5);
-      throw new FormatError(
-        folder,
-        `expected config.json in the folder, got ${models.length === 0 ? "no model file" : `only ${models.join(", ")}; name one of them`}`,
-      );
-    }
-    const weights = await readSafetensorsFolder(folder);
-    return describeConfig(join(folder, "config.json"), basename(resolve(folder)), weights);
+async function describeFolder(files: ModelFiles): Promise<ModelDescription> {
+  const names = await files.list();
+  if (!names.includes("config.json")) {
+    const models = names.filter((file) => /\.(gguf|bin|json)$/.test(file)).slice(0, 5);
+    throw new FormatError(
+      files.file === null ? files.path : files.folder,
+      `expected config.json in the folder, got ${models.length === 0 ? "no model file" : `only ${models.join(", ")}; name one of them`}`,
+    );
   }
+  const weights = await readSafetensorsAmong(names, files.open);
+  return opened(files, "config.json", (source) =>
+    describeConfig(source, files.locate?.("config.json") ?? source.name, files.folder, weights),
+  );
 }
 
 async function describeConfig(
+  source: ByteSource,
   path: string,
-  name: string | undefined,
+  name: string,
   weights: SafetensorsCheckpoint | null,
 ): Promise<ModelDescription> {
-  const source = await openFile(path);
-  try {
-    if (source.size > maxConfigBytes) {
-      throw new FormatError(path, `expected a configuration of at most ${maxConfigBytes} bytes, got ${source.size}`);
-    }
-    const bytes = await source.read(0, source.size);
-    let text: string;
-    try {
-      text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    } catch {
-      throw new FormatError(path, "expected valid UTF-8, got other bytes");
-    }
-    const model = describeHuggingFace(parseJson(text, source.name), {
-      name: name ?? source.name.replace(/\.json$/i, ""),
-      numParameters: weights?.numParameters ?? null,
-    });
-    return weights === null ? model : { ...model, findings: [...model.findings, ...weights.findings] };
-  } finally {
-    await source.close();
+  if (source.size > maxConfigBytes) {
+    throw new FormatError(path, `expected a configuration of at most ${maxConfigBytes} bytes, got ${source.size}`);
   }
+  const bytes = await source.read(0, source.size);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new FormatError(path, "expected valid UTF-8, got other bytes");
+  }
+  const model = describeHuggingFace(parseJson(text, source.name), {
+    name,
+    numParameters: weights?.numParameters ?? null,
+  });
+  return weights === null ? model : { ...model, findings: [...model.findings, ...weights.findings] };
 }

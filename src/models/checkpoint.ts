@@ -1,14 +1,14 @@
 // A checkpoint as a model: its description, its spec, and its weights under our names. Opening reads headers only;
-// weights are read when they are asked for. Node opens paths; elsewhere a caller assembles the parts itself.
+// weights are read when they are asked for.
 
 import { FormatError } from "../formats/bytes/format-error.ts";
 import { parseJson } from "../formats/bytes/json.ts";
-import { openFile } from "../formats/bytes/node-file.ts";
 import type { Finding } from "../formats/finding.ts";
-import { openGguf } from "../formats/gguf/index.ts";
+import { readGguf } from "../formats/gguf/index.ts";
 import { findTextModel } from "../formats/huggingface/text-model.ts";
 import { readLlama2cHeader } from "../formats/llama2c/index.ts";
 import type { ModelDescription } from "../formats/model-description.ts";
+import { type ModelFiles, type ModelSource, modelFilesOf, opened } from "../formats/model-files.ts";
 import { openModel } from "../formats/open-model.ts";
 import { openWeights, type QuantizedMatrix, type Weights } from "../formats/weights/index.ts";
 import { MissingWeightError } from "../graph/index.ts";
@@ -50,17 +50,18 @@ export interface Checkpoint {
 }
 
 /**
- * Opens a model that can be run: a folder with config.json and safetensors, a .gguf, or a llama2.c .bin.
+ * Opens a model that can be run: a folder with config.json and safetensors, a .gguf, or a llama2.c .bin; or its files.
  *
- * @throws FormatError for a path that is no model or a family that cannot be run, naming the nearest that can
+ * @throws FormatError for what is no model or a family that cannot be run, naming the nearest that can
  */
-export async function openCheckpoint(path: string): Promise<Checkpoint> {
-  const description = await openModel(path);
-  const weights = await openWeights(path);
+export async function openCheckpoint(model: ModelSource): Promise<Checkpoint> {
+  const files = await modelFilesOf(model, "a folder with config.json and safetensors, a .gguf, or a llama2.c .bin");
+  const description = await openModel(files);
+  const weights = await openWeights(files);
   try {
-    const { modelType, make } = await settingsOf(path, description);
+    const { modelType, make } = await settingsOf(files, description);
     const family = familyOf(description, modelType);
-    return createCheckpoint({ path, description, weights, family, settings: make });
+    return createCheckpoint({ path: files.path, description, weights, family, settings: make });
   } catch (error) {
     await weights.close();
     throw error;
@@ -69,30 +70,20 @@ export async function openCheckpoint(path: string): Promise<Checkpoint> {
 
 /** Where the settings come from, by format. */
 async function settingsOf(
-  path: string,
+  files: ModelFiles,
   description: ModelDescription,
 ): Promise<{ readonly modelType: string; readonly make: (has: (weight: string) => boolean) => Settings }> {
   switch (description.format) {
     case "gguf": {
-      const header = await openGguf(path);
+      const header = await opened(files, files.file!, (source) => readGguf(source, files.open));
       return { modelType: description.modelType, make: (has) => ggufSettings(header, has) };
     }
     case "llama2.c": {
-      const source = await openFile(path);
-      try {
-        const header = await readLlama2cHeader(source);
-        return { modelType: "llama", make: (has) => llama2cSettings(header, has) };
-      } finally {
-        await source.close();
-      }
+      const header = await opened(files, files.file!, (source) => readLlama2cHeader(source));
+      return { modelType: "llama", make: (has) => llama2cSettings(header, has) };
     }
-    case "huggingface": {
-      const { join } = await import("node:path");
-      const { stat } = await import("node:fs/promises");
-      const { dirname } = await import("node:path");
-      const folder = (await stat(path)).isDirectory() ? path : dirname(path);
-      const source = await openFile(join(folder, "config.json"));
-      try {
+    case "huggingface":
+      return opened(files, "config.json", async (source) => {
         const text = new TextDecoder().decode(await source.read(0, source.size));
         const config = parseJson(text, "config.json") as Record<string, unknown>;
         const model = findTextModel(config, description.modelType, []);
@@ -104,10 +95,7 @@ async function settingsOf(
           modelType: model.familyName,
           make: (has) => huggingFaceSettings(merged, model.familyName, has),
         };
-      } finally {
-        await source.close();
-      }
-    }
+      });
   }
 }
 

@@ -8,10 +8,12 @@ export {
   type SafetensorsTensor,
 } from "./header.ts";
 export {
+  readSafetensorsAmong,
   readSafetensorsFile,
   readSafetensorsFolder,
   readSafetensorsIndex,
   readSafetensorsShards,
+  readSafetensorsSource,
   type SafetensorsCheckpoint,
   type SafetensorsIndex,
   safetensorsIndexName,

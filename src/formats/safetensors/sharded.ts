@@ -143,10 +143,13 @@ export async function readSafetensorsShards(
 
 /** Reads one `.safetensors` file on disk. */
 export async function readSafetensorsFile(path: string): Promise<SafetensorsCheckpoint> {
-  return withFile(path, async (source) => {
-    const header = await readSafetensorsHeader(source);
-    return { headers: [header], tensors: header.tensors, numParameters: header.numParameters, findings: [] };
-  });
+  return withFile(path, readSafetensorsSource);
+}
+
+/** Reads one `.safetensors` file, wherever it is. */
+export async function readSafetensorsSource(source: ByteSource): Promise<SafetensorsCheckpoint> {
+  const header = await readSafetensorsHeader(source);
+  return { headers: [header], tensors: header.tensors, numParameters: header.numParameters, findings: [] };
 }
 
 /**
@@ -155,17 +158,34 @@ export async function readSafetensorsFile(path: string): Promise<SafetensorsChec
  * @returns null when the folder holds neither
  */
 export async function readSafetensorsFolder(folder: string): Promise<SafetensorsCheckpoint | null> {
-  const { access } = await import("node:fs/promises");
-  const exists = async (file: string): Promise<boolean> =>
-    access(await joinPath(folder, file)).then(
-      () => true,
-      () => false,
-    );
+  const { readdir } = await import("node:fs/promises");
+  return readSafetensorsAmong(await readdir(folder).catch(() => []), async (file) =>
+    openFile(await joinPath(folder, file)),
+  );
+}
+
+/**
+ * The same of files anywhere.
+ *
+ * @param names the files that there are
+ * @param open opens one of them; sources are closed here
+ */
+export async function readSafetensorsAmong(
+  names: readonly string[],
+  open: (file: string) => Promise<ByteSource>,
+): Promise<SafetensorsCheckpoint | null> {
+  const read = async <T>(file: string, use: (source: ByteSource) => Promise<T>): Promise<T> => {
+    const source = await open(file);
+    try {
+      return await use(source);
+    } finally {
+      await source.close();
+    }
+  };
   // transformers prefers the single file too.
-  if (await exists("model.safetensors")) return readSafetensorsFile(await joinPath(folder, "model.safetensors"));
-  if (!(await exists(safetensorsIndexName))) return null;
-  const index = await withFile(await joinPath(folder, safetensorsIndexName), readSafetensorsIndex);
-  return readSafetensorsShards(index, async (shard) => openFile(await joinPath(folder, shard)));
+  if (names.includes("model.safetensors")) return read("model.safetensors", readSafetensorsSource);
+  if (!names.includes(safetensorsIndexName)) return null;
+  return readSafetensorsShards(await read(safetensorsIndexName, readSafetensorsIndex), open);
 }
 
 /** Maps in order with so many calls under way at once; the first failure stops new ones. */

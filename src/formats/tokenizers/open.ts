@@ -1,11 +1,11 @@
-// A path to its tokenizer, whatever the format: a folder with tokenizer.json or a SentencePiece model, a .gguf, a
-// llama2.c model with its tokenizer beside it, or such a file itself. Node only.
+// A model's files to its tokenizer, whatever the format: a folder with tokenizer.json or a SentencePiece model, a .gguf, a
+// llama2.c model with its tokenizer beside it, or such a file itself.
 
 import { FormatError } from "../bytes/format-error.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../bytes/json.ts";
-import { openFile, withFile } from "../bytes/node-file.ts";
-import { openGguf } from "../gguf/index.ts";
+import { readGguf } from "../gguf/index.ts";
 import { readLlama2cHeader } from "../llama2c/index.ts";
+import { extensionOf, type ModelFiles, type ModelSource, modelFilesOf, opened } from "../model-files.ts";
 import { type AddedToken, addedToken } from "./added-tokens.ts";
 import { byteTokenizer, byteTokenizerClass } from "./byte.ts";
 import { ggufTokenizer } from "./gguf.ts";
@@ -16,6 +16,7 @@ import type { Tokenizer } from "./tokenizer.ts";
 
 const expected =
   "a folder with tokenizer.json, tokenizer.model or spiece.model, such a file, a .gguf, or a llama2.c .bin";
+const configName = "tokenizer_config.json";
 const sentencePieceNames = ["tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model"];
 /** Gemma's tokenizer.json has 33 MB. */
 const maxJsonBytes = 256 * 2 ** 20;
@@ -24,84 +25,74 @@ const maxModelBytes = 256 * 2 ** 20;
 /**
  * Opens the tokenizer of a model.
  *
- * @param path a model's folder, `tokenizer.json`, a SentencePiece `.model`, a `.gguf`, a llama2.c model (with
- *   `tokN.bin`, N its vocabulary, or `tokenizer.bin` beside it), or a llama2.c tokenizer
+ * @param model a model's folder, `tokenizer.json`, a SentencePiece `.model`, a `.gguf`, a llama2.c model (with
+ *   `tokN.bin`, N its vocabulary, or `tokenizer.bin` beside it), or a llama2.c tokenizer; or the files of such a model
  * @throws FormatError when there is none, naming what was looked for, and as the formats do
  */
-export async function openTokenizer(path: string): Promise<Tokenizer> {
-  const { stat, readdir } = await import("node:fs/promises");
-  const { basename, dirname, join } = await import("node:path");
-  const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    throw new FormatError(path, `expected ${expected}, got ${error.code ?? error.message}`);
-  });
-  if (info.isDirectory()) return fromFolder(path);
-  const file = basename(path);
-  const folder = dirname(path);
-  switch (file.slice(file.lastIndexOf(".") + 1).toLowerCase()) {
-    case "gguf": {
-      const header = await openGguf(path);
-      // Metadata stand in the first part, whichever was named.
-      return withFile(join(folder, header.parts[0]!.file), (source) => ggufTokenizer(source, header));
-    }
+export async function openTokenizer(model: ModelSource): Promise<Tokenizer> {
+  const files = await modelFilesOf(model, expected);
+  const { file } = files;
+  if (file === null) return fromFolder(files);
+  switch (extensionOf(file)) {
+    case "gguf":
+      return opened(files, file, async (given) => {
+        const header = await readGguf(given, files.open);
+        // Metadata stand in the first part, whichever was named.
+        return opened(files, header.parts[0]!.file, (source) => ggufTokenizer(source, header));
+      });
     case "json":
-      return file === "config.json" ? fromFolder(folder) : fromJson(path, await configIn(folder));
+      return file === "config.json" ? fromFolder(files) : fromJson(files, file, await configOf(files));
     case "model":
-      return fromSentencePiece(path, await configIn(folder));
+      return fromSentencePiece(files, file, await configOf(files));
     case "safetensors":
-      return fromFolder(folder);
+      return fromFolder(files);
     case "bin":
-      return /^tok/.test(file) ? withFile(path, (source) => llama2cTokenizer(source)) : besideLlama2c(path);
+      return /^tok/.test(file) ? opened(files, file, (source) => llama2cTokenizer(source)) : besideLlama2c(files, file);
     default:
-      throw new FormatError(path, `expected ${expected}, got another kind of file`);
-  }
-
-  async function fromFolder(from: string): Promise<Tokenizer> {
-    const files = await readdir(from);
-    const config = await configIn(from);
-    if (files.includes("tokenizer.json")) return fromJson(join(from, "tokenizer.json"), config);
-    const model = sentencePieceNames.find((name) => files.includes(name));
-    if (model !== undefined) return fromSentencePiece(join(from, model), config);
-    if (config?.tokenizer_class === byteTokenizerClass)
-      return fromByteConfig(join(from, "tokenizer_config.json"), config);
-    const near = files.filter((name) => /\.(gguf|model|bin)$/.test(name) || /^(vocab|merges|tekken)\./.test(name));
-    throw new FormatError(
-      from,
-      `expected ${["tokenizer.json", ...sentencePieceNames].join(", ")} in the folder, got ` +
-        (near.length === 0 ? "no tokenizer" : `only ${near.slice(0, 5).join(", ")}`),
-    );
-  }
-
-  async function configIn(from: string): Promise<JsonObject | undefined> {
-    const at = join(from, "tokenizer_config.json");
-    const present = await stat(at).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-    if (!present) return undefined;
-    const config = await readJson(at);
-    if (!isJsonObject(config)) throw new FormatError(at, "expected an object, got another value");
-    return config;
-  }
-
-  async function besideLlama2c(model: string): Promise<Tokenizer> {
-    const { vocabSize } = await withFile(model, (source) => readLlama2cHeader(source));
-    const wanted = [`tok${vocabSize}.bin`, "tokenizer.bin"];
-    const files = await readdir(dirname(model));
-    const found = wanted.find((name) => files.includes(name));
-    if (found === undefined) {
-      throw new FormatError(model, `expected ${wanted.join(" or ")} beside the model, got neither`);
-    }
-    return withFile(join(dirname(model), found), (source) => llama2cTokenizer(source, vocabSize));
+      throw new FormatError(files.path, `expected ${expected}, got another kind of file`);
   }
 }
 
-async function fromJson(path: string, config: JsonObject | undefined): Promise<Tokenizer> {
-  const json = await readJson(path);
+async function fromFolder(files: ModelFiles): Promise<Tokenizer> {
+  const names = await files.list();
+  const config = await configOf(files);
+  if (names.includes("tokenizer.json")) return fromJson(files, "tokenizer.json", config);
+  const model = sentencePieceNames.find((name) => names.includes(name));
+  if (model !== undefined) return fromSentencePiece(files, model, config);
+  if (config?.tokenizer_class === byteTokenizerClass) return fromByteConfig(configName, config);
+  const near = names.filter((name) => /\.(gguf|model|bin)$/.test(name) || /^(vocab|merges|tekken)\./.test(name));
+  throw new FormatError(
+    files.path,
+    `expected ${["tokenizer.json", ...sentencePieceNames].join(", ")} in the folder, got ` +
+      (near.length === 0 ? "no tokenizer" : `only ${near.slice(0, 5).join(", ")}`),
+  );
+}
+
+async function configOf(files: ModelFiles): Promise<JsonObject | undefined> {
+  if (!(await files.list()).includes(configName)) return undefined;
+  const config = await readJson(files, configName);
+  if (!isJsonObject(config)) throw new FormatError(configName, "expected an object, got another value");
+  return config;
+}
+
+async function besideLlama2c(files: ModelFiles, model: string): Promise<Tokenizer> {
+  const { vocabSize } = await opened(files, model, (source) => readLlama2cHeader(source));
+  const wanted = [`tok${vocabSize}.bin`, "tokenizer.bin"];
+  const names = await files.list();
+  const found = wanted.find((name) => names.includes(name));
+  if (found === undefined) {
+    throw new FormatError(files.path, `expected ${wanted.join(" or ")} beside the model, got neither`);
+  }
+  return opened(files, found, (source) => llama2cTokenizer(source, vocabSize));
+}
+
+async function fromJson(files: ModelFiles, file: string, config: JsonObject | undefined): Promise<Tokenizer> {
+  const json = await readJson(files, file);
   return huggingFaceTokenizer(json, { name: "tokenizer.json", ...(config === undefined ? {} : { config }) });
 }
 
-async function readJson(path: string): Promise<JsonValue> {
-  return withFile(path, async (source) => {
+async function readJson(files: ModelFiles, file: string): Promise<JsonValue> {
+  return opened(files, file, async (source) => {
     if (source.size > maxJsonBytes) {
       throw new FormatError(source.name, `expected at most ${maxJsonBytes} bytes, got ${source.size}`);
     }
@@ -116,17 +107,14 @@ async function readJson(path: string): Promise<JsonValue> {
   });
 }
 
-async function fromSentencePiece(path: string, config: JsonObject | undefined): Promise<Tokenizer> {
-  const source = await openFile(path);
-  try {
+async function fromSentencePiece(files: ModelFiles, file: string, config: JsonObject | undefined): Promise<Tokenizer> {
+  return opened(files, file, async (source) => {
     if (source.size > maxModelBytes) {
       throw new FormatError(source.name, `expected at most ${maxModelBytes} bytes, got ${source.size}`);
     }
     const bytes = await source.read(0, source.size);
     return sentencePieceTokenizer(bytes, { name: source.name, ...sentencePieceSettings(config, source.name) });
-  } finally {
-    await source.close();
-  }
+  });
 }
 
 /** What tokenizer_config.json adds to a .model: what stands around a text, and tokens beyond the pieces. */
