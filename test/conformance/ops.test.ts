@@ -9,7 +9,6 @@ import {
   type Attributes,
   decomposeAttention,
   decomposeRotary,
-  type Graph,
   type GraphBuilder,
   graphBuilder,
   type Inputs,
@@ -26,18 +25,8 @@ import {
   type Tensor,
   toNumbers,
 } from "../../src/tensor/index.ts";
-import { type BackendName, caseTensors, type OpCase, opCases } from "./ops.ts";
-
-/** Largest error allowed of a float32 backend, by op; `usual` for the rest, where at most 4.8e-7 was seen
- *  (onnxruntime-node 1.30.0, AVX-512). OPS_ERRORS=1 prints them. */
-const usual = 1e-6;
-const tolerances: Partial<Record<OpName, number>> = {
-  // Sums of some hundred products of either sign, ordered by the kernel: 1.2e-5 seen, on results near 10.
-  quantizedMatmul: 4e-5,
-  attention: 4e-6, // 1.3e-6 seen, over 700 keys
-  attentionGradient: 6e-6, // 1.4e-6 seen: sums over 150 queries
-  scatterAdd: 4e-6, // 1.4e-6 seen: sums of 400 rows
-};
+import { compareCase, toleranceOf, worstError } from "./op-graphs.ts";
+import { type BackendName, opCases } from "./ops.ts";
 
 /** The reference kernels in float64 against torch in float64; fixtures keep 11 digits. */
 const exact = 6e-11;
@@ -95,19 +84,6 @@ function expectShape(got: Tensor, shape: readonly number[]): void {
   expect(got.shape).toEqual(shape);
 }
 
-/** Largest |a − b| / max(1, |b|); infinities and NaN must be the same. */
-function error(got: ArrayLike<number>, expected: ArrayLike<number>): number {
-  expect(got.length).toBe(expected.length);
-  let worst = 0;
-  for (let i = 0; i < got.length; i++) {
-    const [a, b] = [got[i]!, expected[i]!];
-    if (Object.is(a, b) || a === b) continue;
-    const difference = Math.abs(a - b) / Math.max(1, Math.abs(b));
-    worst = Math.max(worst, Number.isNaN(difference) ? Infinity : difference);
-  }
-  return worst;
-}
-
 describe("the reference kernels agree with torch in float64", () => {
   test.each(fixtures.cases.map((fixture) => [`${fixture.op}: ${fixture.name}`, fixture] as const))(
     "%s",
@@ -119,7 +95,7 @@ describe("the reference kernels agree with torch in float64", () => {
         const output = got[`out${i}`]!;
         expectShape(output, expected.shape);
         const values = expected.values.map(Number);
-        if (isFloat(output.dtype)) expect(error(toNumbers(output), values)).toBeLessThan(exact);
+        if (isFloat(output.dtype)) expect(worstError(toNumbers(output), values)).toBeLessThan(exact);
         else expect(Array.from(toNumbers(output))).toEqual(values);
       });
     },
@@ -155,7 +131,7 @@ describe("attention and rotary from smaller ops agree with torch in float64", ()
     const got = await session.run(feeds);
     fixture.outputs.forEach((expected, i) => {
       expectShape(got[`out${i}`]!, expected.shape);
-      expect(error(toNumbers(got[`out${i}`]!), expected.values.map(Number))).toBeLessThan(exact);
+      expect(worstError(toNumbers(got[`out${i}`]!), expected.values.map(Number))).toBeLessThan(exact);
     });
   });
 });
@@ -167,9 +143,9 @@ describe.each(backends)("$name", ({ name, backend }) => {
       expect(Array.from(toNumbers(got))).toEqual(Array.from(expected));
       return;
     }
-    const worst = error(toNumbers(got), expected);
+    const worst = worstError(toNumbers(got), expected);
     seen.set(op, Math.max(seen.get(op) ?? 0, worst));
-    expect(worst).toBeLessThanOrEqual(tolerances[op] ?? usual);
+    expect(worst).toBeLessThanOrEqual(toleranceOf(op));
   };
 
   describe.each(opNames)("%s", (op) => {
@@ -178,16 +154,9 @@ describe.each(backends)("$name", ({ name, backend }) => {
       test.skipIf(reason !== undefined)(
         `${opCase.name}${reason === undefined ? "" : ` (skipped: ${reason})`}`,
         async () => {
-          const { graph, feeds, weights } = caseGraph(op, opCase, 1000 + i);
-          await using reference = await referenceBackend.load(graph, weights);
-          await using session = await backend.load(graph, weights);
-          const expected = await reference.run(feeds);
-          const got = await session.run(feeds);
-          for (const [output, value] of Object.entries(expected)) {
-            expect(got[output]!.dtype).toBe(value.dtype);
-            expectShape(got[output]!, value.shape);
-            check(op, got[output]!, toNumbers(value));
-          }
+          const worst = await compareCase(op, opCase, 1000 + i, backend, referenceBackend);
+          seen.set(op, Math.max(seen.get(op) ?? 0, worst));
+          expect(worst).toBeLessThanOrEqual(toleranceOf(op));
         },
       );
     });
@@ -211,26 +180,3 @@ describe.each(backends)("$name", ({ name, backend }) => {
       console.log(name, Object.fromEntries([...seen].map(([op, worst]) => [op, worst.toExponential(1)])));
   });
 });
-
-function caseGraph(
-  op: OpName,
-  opCase: OpCase,
-  seed: number,
-): { graph: Graph; feeds: Record<string, Tensor>; weights: Record<string, Tensor> } {
-  const g = graphBuilder(`${op}: ${opCase.name}`);
-  const tensors = caseTensors(opCase, seed);
-  const values: Record<string, Value> = {};
-  const feeds: Record<string, Tensor> = {};
-  const weights: Record<string, Tensor> = {};
-  for (const [name, spec] of Object.entries(opCase.inputs)) {
-    (spec.weight ? weights : feeds)[name] = tensors[name]!;
-    values[name] = spec.weight
-      ? g.parameter(name, spec.dtype, spec.shape as number[])
-      : g.input(name, spec.dtype, spec.shape);
-  }
-  const built = opCase.build(g, values);
-  (Array.isArray(built) ? built : [built]).forEach((value: Value, i) => void g.output(`out${i}`, value));
-  const graph = g.build();
-  expect(graph.nodes.map((node) => node.op)).toContain(op);
-  return { graph, feeds, weights };
-}

@@ -4,7 +4,7 @@
 import type { Attributes, Dim, GraphBuilder, Inputs, OpName, Value } from "../../src/graph/index.ts";
 import { type Dtype, fromNumbers, isFloat, type Random, random, type Tensor } from "../../src/tensor/index.ts";
 
-export type BackendName = "onnxruntime-node" | "onnxruntime-wasm";
+export type BackendName = "onnxruntime-node" | "onnxruntime-wasm" | "onnxruntime-webgpu";
 
 export interface InputSpec {
   readonly dtype: Dtype;
