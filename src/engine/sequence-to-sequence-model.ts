@@ -3,6 +3,7 @@
 
 import type { Finding } from "../formats/finding.ts";
 import type { ModelDescription, PositionGroup } from "../formats/model-description.ts";
+import type { ModelSource } from "../formats/model-files.ts";
 import {
   type BiasPositions,
   BiasRows,
@@ -45,14 +46,14 @@ export interface SequenceToSequenceGenerateOptions extends GenerateOptions {
 /**
  * Loads a model with an encoder and a decoder.
  *
- * @param path a folder with config.json and safetensors, or a .gguf
+ * @param model a folder with config.json and safetensors, or a .gguf; or the files of such a model
  * @throws as `loadLanguageModel`; FormatError for a decoder alone
  */
 export async function loadSequenceToSequenceModel(
-  path: string,
+  model: ModelSource,
   options: LoadModelOptions = {},
 ): Promise<SequenceToSequenceModel> {
-  const checkpoint = await openCheckpoint(path);
+  const checkpoint = await openCheckpoint(model);
   try {
     return await createSequenceToSequenceModel(checkpoint, options);
   } catch (error) {
