@@ -10,6 +10,7 @@ const config: UserConfig = defineConfig({
     formats: "src/formats/index.ts",
     models: "src/models/index.ts",
     engine: "src/engine/index.ts",
+    training: "src/training/index.ts",
     advice: "src/advice/index.ts",
     cli: "src/cli/cli.ts",
   },

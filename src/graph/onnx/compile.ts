@@ -17,6 +17,7 @@ import {
   type StateUpdate,
   type Value,
 } from "../ops.ts";
+import { findFusions } from "./fusion.ts";
 import {
   type Emitter,
   hasFusedAttention,
@@ -137,6 +138,7 @@ export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgra
   const target = options.target ?? "cpu";
   const writers = options.ownBuffers === true ? cacheWriters(graph, target) : new Set<Node>();
   const kept = keptAttentions(graph);
+  const fusions = findFusions(graph, target);
   const emit: Emitter = {
     target,
     keepsProbabilities: (node) => kept.has(node),
@@ -147,7 +149,8 @@ export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgra
       const same = known.get(key);
       if (same !== undefined) return same;
       const name = `${path}${op}_${counter++}`;
-      const out = Array.from({ length: outputs }, (_, i) => (outputs === 1 ? name : `${name}:${i}`));
+      const wanted = typeof outputs === "number" ? Array.from({ length: outputs }, () => true) : outputs;
+      const out = wanted.map((isWanted, i) => (isWanted ? (outputs === 1 ? name : `${name}:${i}`) : ""));
       nodes.push({ op, domain, name, inputs, outputs: out, attributes });
       known.set(key, out);
       return out;
@@ -225,7 +228,9 @@ export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgra
   function lower(node: Node): void {
     const outer = path;
     if (node.path !== "") path = `${node.path.replaceAll(" > ", "/")}/`;
-    lowerOne(node.op, node as NodeOf<typeof node.op>);
+    const fused = fusions.get(node);
+    if (fused === undefined) lowerOne(node.op, node as NodeOf<typeof node.op>);
+    else fused?.(emit, nameOf).forEach((name, i) => void names.set(node.outputs[i]!, name));
     path = outer;
   }
 
@@ -266,7 +271,7 @@ export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgra
   // Lowering may prepare what it then does not use.
   const needed = new Set([...produced.keys(), ...(stop === undefined ? [] : [stop])]);
   const used = nodes.reverse().filter((node) => {
-    if (!node.outputs.some((output) => needed.has(output))) return false;
+    if (!node.outputs.some((output) => output !== "" && needed.has(output))) return false;
     for (const input of node.inputs) needed.add(input);
     return true;
   });

@@ -14,8 +14,8 @@ export type OnnxTarget = "cpu" | "wasm" | "webgpu";
 
 export interface NodeOptions {
   readonly domain?: "" | "com.microsoft";
-  /** How many outputs; 1 when absent. */
-  readonly outputs?: number;
+  /** How many outputs, or which ones are wanted; 1 when absent. */
+  readonly outputs?: number | readonly boolean[];
 }
 
 /** Writes ONNX nodes. Equal nodes are written once, so that what layers share (lengths, masks) is computed once. */
@@ -258,6 +258,8 @@ export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
     // Transposes inside the kernel, so that a weight stored [out, in] is packed as it is and never copied. float32 on
     // the CPU alone.
     if (inputs.a.dtype === "f32" && emit.target !== "webgpu") {
+      const turned = transposeA && !transposeB ? turnedProduct(emit, { a, b }, inputs) : undefined;
+      if (turned !== undefined) return turned;
       const flags = { transA: transposeA ? 1 : 0, transB: transposeB ? 1 : 0 };
       return emit.node("FusedMatMul", [a, b], flags, microsoft);
     }
@@ -354,6 +356,21 @@ export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
   attentionGradient: (emit, _, node) =>
     inlined(emit, node.inputs, (g, inputs) => blockAttentionGradient(g, inputs, node.attributes)),
 };
+
+/** xᵀ · y for many rows and a narrower x: as (yᵀ · x)ᵀ, which takes half the time (4,096 rows, widths of 128 and 352,
+ *  AVX-512): the gradient of a weight that widens. undefined elsewhere. */
+function turnedProduct(
+  emit: Emitter,
+  { a, b }: Inputs<"matmul", string>,
+  inputs: Inputs<"matmul", Value>,
+): string | undefined {
+  const shapes = [inputs.a.shape, inputs.b.shape];
+  if (shapes.some((shape) => shape.length !== 2 || shape.some((dim) => typeof dim !== "number"))) return undefined;
+  const [[rows, narrow], [, wide]] = shapes as [[number, number], [number, number]];
+  if (narrow >= wide || rows < 4 * wide) return undefined;
+  const product = emit.node("FusedMatMul", [b, a], { transA: 1, transB: 0 }, microsoft);
+  return emit.node("Transpose", [product], { perm: [1, 0] });
+}
 
 /** D. */
 function headDimOf({ inputs, attributes }: NodeOf<"attention">): number {

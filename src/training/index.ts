@@ -1,0 +1,37 @@
+// longhand/training: small decoders with any position encoding, trained as one program a step.
+//
+//   spec (model.ts) + encodings (encodings.ts) ──► program.ts: forward, backward, update as one graph
+//   data.ts ──► Trainer (trainer.ts) ──► weights, losses, checkpoint.ts
+
+export { decodeTrainingCheckpoint, encodeSafetensors, encodeTrainingCheckpoint } from "./checkpoint.ts";
+export { type Batch, type BatchSource, type TokenBatchOptions, tokenBatches } from "./data.ts";
+export {
+  isLearned,
+  type LearnedEncoding,
+  learnedEncoding,
+  positionFeeds,
+  type TrainingEncoding,
+} from "./encodings.ts";
+export { type SmallDecoderOptions, smallDecoder, type TrainableSpec } from "./model.ts";
+export {
+  type AdamWOptions,
+  adamW,
+  chain,
+  clipByGlobalNorm,
+  type Optimizer,
+  type OptimizerState,
+  type UpdateContext,
+} from "./optimizer.ts";
+export {
+  type Initial,
+  initialWeights,
+  layoutParameters,
+  type ParameterLayout,
+  type ParameterSpec,
+  type PlacedParameter,
+  packWeights,
+  unpackWeights,
+} from "./parameters.ts";
+export { lossProgram, modelLayout, type ProgramOptions, type StepOptions, stepProgram } from "./program.ts";
+export { constantRate, type Schedule, type ScheduleOptions, warmupCosine, warmupStableDecay } from "./schedule.ts";
+export { type StepResult, Trainer, type TrainerOptions, type TrainingCheckpoint } from "./trainer.ts";
