@@ -8,6 +8,7 @@ import { bindWeights } from "../binding.ts";
 import { statesFor } from "../states.ts";
 import { importRuntime, inNode, type Provider, providerTargets } from "./runtime.ts";
 import { OnnxRuntimeSession } from "./session.ts";
+import { expectWebgpuDtypes, inTurns, webgpuProvider, webgpuTurn } from "./webgpu.ts";
 import { packWeights } from "./weights.ts";
 
 export interface OnnxRuntimeOptions {
@@ -41,11 +42,13 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
     name: `onnxruntime-${provider}`,
     capabilities: {
       device: target,
-      computes: provider === "webgpu" ? ["f32", "f16"] : ["f32", "f64"],
+      // f16 is not every adapter's.
+      computes: provider === "webgpu" ? ["f32"] : ["f32", "f64"],
       fileWeights: provider === "node",
       fusedAttention: true,
     },
     async load(graph, weights, loadOptions = {}) {
+      if (provider === "webgpu") expectWebgpuDtypes(graph);
       const states = statesFor(graph, loadOptions, OnnxRuntimeSession);
       const packed = await packWeights(bindWeights(graph, weights), provider === "node");
       const program = lowerToOnnx(graph, { target, weights: packed.weights, ownBuffers: provider === "node" });
@@ -53,15 +56,19 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
       if (provider !== "node" && loadOptions.threads !== undefined && ort.env.wasm !== undefined) {
         ort.env.wasm.numThreads = loadOptions.threads;
       }
-      const session = await ort.InferenceSession.create(encodeOnnx(program.model), {
-        ...(provider === "node" ? {} : { executionProviders: [provider] }),
+      const settings = {
+        ...(provider === "node"
+          ? {}
+          : { executionProviders: [provider === "webgpu" ? await webgpuProvider() : "wasm"] }),
         ...(loadOptions.threads === undefined ? {} : { intraOpNumThreads: loadOptions.threads }),
         // Warnings about shapes that inference could not name would drown what matters.
         logSeverityLevel: 3,
         ...packed.options,
         ...(loadOptions.takesTurns === true ? turns(packed.options.extra) : {}),
         ...options.sessionOptions,
-      });
+      };
+      const create = () => ort.InferenceSession.create(encodeOnnx(program.model), settings);
+      const session = provider === "webgpu" ? inTurns(await webgpuTurn(create)) : await create();
       return new OnnxRuntimeSession(graph, ort, session, program, states);
     },
   };

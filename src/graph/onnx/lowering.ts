@@ -380,14 +380,15 @@ function headDimOf({ inputs, attributes }: NodeOf<"attention">): number {
 }
 
 /** Whether GroupQueryAttention computes this node: heads of a multiple of 8 channels in float32; with a past, or with
- *  keys that are not the queries' own, one batch row or one query; on WebGPU, causal ones. */
+ *  keys that are not the queries' own, one batch row or one query; on WebGPU, causal ones without a soft cap, which its
+ *  kernel leaves out without an error (onnxruntime-web 1.30). */
 export function hasFusedAttention(target: OnnxTarget, node: NodeOf<"attention">): boolean {
   const { query, key, pastKey } = node.inputs;
   if (query.dtype !== "f32" || headDimOf(node) % 8 !== 0) return false;
   const [batch, tokens] = query.shape;
   const hasPast = pastKey !== undefined || (key !== undefined && key.shape[1] !== tokens);
   if (hasPast && batch !== 1 && tokens !== 1) return false;
-  return target !== "webgpu" || node.attributes.causal;
+  return target !== "webgpu" || (node.attributes.causal && node.attributes.softcap === 0);
 }
 
 /** Whether every query sees all of a past and there are no new keys, as when a decoder attends to an encoder. */
