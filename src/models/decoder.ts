@@ -175,9 +175,8 @@ class Builder {
     });
     g.scope("head", () => {
       const hidden = spec.finalNorm === null ? x : this.#norm(x, spec.finalNorm, "finalNorm");
-      const flat = g.reshape(hidden, ["tokens", spec.hiddenSize]);
-      g.output("losses", this.#losses(g.gather(flat, rows), targets));
-      g.output("logits", this.#logits(g.gather(flat, logitRows)));
+      g.output("losses", this.#losses(g.gather(hidden, rows), targets));
+      g.output("logits", this.#logits(g.gather(hidden, logitRows)));
     });
   }
 
@@ -187,7 +186,7 @@ class Builder {
     const g = this.#g;
     const groups = this.#spec.groups.map((group, index): GroupInputs => {
       const factors = this.#options.queryFactors
-        ? g.reshape(g.input(`queryFactors.${index}`, "f32", ["tokens"]), [1, "tokens", 1])
+        ? g.reshape(g.input(`queryFactors.${index}`, "f32", ["tokens"]), ["tokens", 1])
         : undefined;
       switch (group.position.site) {
         case "query-key": {
@@ -237,7 +236,6 @@ class Builder {
     let x = this.#rows("embedding.weight", this.#spec.vocabSize, hiddenSize, tokens);
     if (embedding.scale !== 1) x = g.multiply(x, embedding.scale);
     if (positionRows !== undefined) x = g.add(x, positionRows);
-    x = g.reshape(x, [1, "tokens", hiddenSize]);
     return embedding.norm === null ? x : this.#norm(x, embedding.norm, "embeddingNorm");
   }
 
@@ -278,18 +276,22 @@ class Builder {
     const packed = this.#packedProjection(x, spec, index, position);
     let query = packed === undefined ? project("query", numHeads) : clipped(packed);
     let key = packed === undefined ? project("key", numKeyValueHeads) : undefined;
-    const value = packed === undefined ? project("value", numKeyValueHeads) : undefined;
+    let value = packed === undefined ? project("value", numKeyValueHeads) : undefined;
     if (spec.queryKeyNorm !== null && key !== undefined) {
       query = this.#headNorm(query, spec.queryKeyNorm, numHeads, headDim, name("queryNorm"));
       key = this.#headNorm(key, spec.queryKeyNorm, numKeyValueHeads, headDim, name("keyNorm"));
     }
     if (position.factors !== undefined && packed === undefined) query = g.multiply(query, position.factors);
     const { columns } = position;
-    const width = columns === undefined ? headDim : columnsHeadDim(headDim);
-    const cache = [1, numKeyValueHeads, "capacity", width] as const;
+    const stored = columns === undefined ? headDim : columnsHeadDim(headDim);
+    const cache = [1, numKeyValueHeads, "capacity", stored] as const;
     const pastKey = g.state(`key.${index}`, "f32", cache);
     const pastValue = g.state(`value.${index}`, "f32", cache);
     const sinks = this.#sinks(spec, name("sinks"));
+    const batched = (y: Value): Value => g.reshape(y, [1, "tokens", y.shape[1]!]);
+    query = batched(query);
+    key = key === undefined ? undefined : batched(key);
+    value = value === undefined ? undefined : batched(value);
     const inputs = { query, key, value, pastKey, pastValue, pastLength, sinks };
     const { scale, window } = spec;
     const attributes = { numHeads, numKeyValueHeads, scale, window };
@@ -307,10 +309,12 @@ class Builder {
           );
     g.assignRows(pastKey, newKey, 2, pastLength);
     g.assignRows(pastValue, newValue, 2, pastLength);
-    return this.#linear(output, name("attentionOutput"), hiddenSize, numHeads * headDim, spec.outputBias);
+    const width = numHeads * headDim;
+    const rows = g.reshape(output, ["tokens", width]);
+    return this.#linear(rows, name("attentionOutput"), hiddenSize, width, spec.outputBias);
   }
 
-  /** Query, key and value in one product [1, tokens, (H + 2K)·D], where the file keeps all three alike in quantised
+  /** Query, key and value in one product [tokens, (H + 2K)·D], where the file keeps all three alike in quantised
    *  blocks: one weight for a kernel to walk, and half the nodes. Queries come multiplied by their factors. */
   #packedProjection(x: Value, spec: AttentionSpec, index: number, position: GroupInputs): Value | undefined {
     const g = this.#g;
@@ -335,13 +339,11 @@ class Builder {
     );
     const y = this.#linear(x, joined, heads * headDim, hiddenSize, spec.inputBias);
     if (position.factors === undefined) return y;
-    // Keys and values have the factor 1.
-    const ones = g.numbers("f32", [1, 1, 2 * numKeyValueHeads, 1], new Float32Array(2 * numKeyValueHeads).fill(1));
-    const tokens = x.shape[1]!;
-    const factors = g.broadcast(g.reshape(position.factors, [1, tokens, 1, 1]), [1, tokens, numHeads, 1]);
-    const others = g.broadcast(ones, [1, tokens, 2 * numKeyValueHeads, 1]);
-    const split = g.reshape(y, [1, tokens, heads, headDim]);
-    return g.reshape(g.multiply(split, g.concat([factors, others], 2)), [1, tokens, heads * headDim]);
+    // Keys and values have the factor 1. As wide as the product, and once for all layers: nothing is broadcast in each.
+    const tokens = x.shape[0]!;
+    const others = g.numbers("f32", [1, 1], [1]);
+    const parts = [g.broadcast(position.factors, [tokens, widths[0]!]), g.broadcast(others, [tokens, 2 * widths[1]!])];
+    return g.multiply(y, g.concat(parts, 1));
   }
 
   #sinks({ sinks, numHeads }: AttentionSpec, name: string): Value | undefined {
@@ -449,15 +451,15 @@ class Builder {
   ): Value {
     const g = this.#g;
     if (over === "width") return this.#norm(x, norm, name);
-    const split = g.reshape(x, [1, "tokens", heads, headDim]);
+    const split = g.reshape(x, ["tokens", heads, headDim]);
     const out = over === "head" ? this.#norm(split, norm, name) : this.#eachHeadNorm(split, norm, name);
-    return g.reshape(out, [1, "tokens", heads * headDim]);
+    return g.reshape(out, ["tokens", heads * headDim]);
   }
 
-  /** A norm of x [1, tokens, H, D] over D, with a weight [H, D]. */
+  /** A norm of x [tokens, H, D] over D, with a weight [H, D]. */
   #eachHeadNorm(x: Value, { kind, epsilon, bias }: NormSpec, name: string): Value {
     const g = this.#g;
-    const shape = x.shape.slice(2) as number[];
+    const shape = x.shape.slice(1) as number[];
     const part = (which: string): Value => this.#parameter(`${name}.${which}`, "float32", shape, shape);
     const ones = g.numbers("f32", [shape[1]!], new Float32Array(shape[1]!).fill(1));
     const normal = kind === "rms" ? g.rmsNorm(x, undefined, epsilon) : g.layerNorm(x, ones, undefined, epsilon);
