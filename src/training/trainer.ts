@@ -11,10 +11,12 @@ import { lossProgram, modelLayout, type StepOptions, stepProgram, weightsState }
 
 export interface TrainerOptions extends StepOptions {
   readonly backend: Backend;
-  /** Of the initial weights; a checkpoint's weights count more. 0 when absent. */
+  /** Of the initial weights. 0 when absent. */
   readonly seed?: number;
+  /** Weights to begin with instead, at step 0 and with a fresh optimiser: a fine-tuning. */
+  readonly weights?: ReadonlyMap<string, Tensor>;
   readonly threads?: number;
-  /** Where to go on from. */
+  /** Where to go on from; counts more than seed and weights. */
   readonly checkpoint?: TrainingCheckpoint;
 }
 
@@ -63,8 +65,8 @@ export class Trainer implements AsyncDisposable {
     const layout = modelLayout(options);
     const { backend, checkpoint, threads } = options;
     const session = await backend.load(stepProgram(options, layout), {}, threads === undefined ? {} : { threads });
-    const weights =
-      checkpoint === undefined ? initialWeights(layout, options.seed ?? 0) : packWeights(layout, checkpoint.weights);
+    const given = checkpoint?.weights ?? options.weights;
+    const weights = given === undefined ? initialWeights(layout, options.seed ?? 0) : packWeights(layout, given);
     await session.writeState(weightsState, tensor("f32", [layout.size], weights) as Tensor);
     const names = session.graph.states.map(({ name }) => name).filter((name) => name !== weightsState);
     if (checkpoint !== undefined) {

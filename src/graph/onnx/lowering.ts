@@ -105,6 +105,28 @@ function implicitZero({ bits }: BlockFormat): number {
   return 2 ** (bits - 1);
 }
 
+/** log Σ exp along the last axis, kept. On WebGPU LogSoftmax has no kernel, so that all logits would travel to the CPU,
+ *  and kernels that reduce refuse to have no rows: where their number is not known there is one more, cut off after. */
+function logSumExpOnGpu(emit: Emitter, x: string, shape: readonly Dim[]): string {
+  const last = shape.length - 1;
+  const width = shape[last]!;
+  const mayBeEmpty = typeof width === "number" && shape.some((dim) => typeof dim !== "number" || dim === 0);
+  let rows = x;
+  if (mayBeEmpty) {
+    const one = emit.constant(fromNumbers("f32", [1, width], new Float64Array(width)));
+    rows = emit.node("Concat", [emit.node("Reshape", [x, emit.vector([-1, width])]), one], { axis: 0 });
+  }
+  const axes = emit.vector([-1]);
+  const most = emit.node("ReduceMax", [rows, axes], { keepdims: 1 });
+  // A row of nothing but −∞ stays −∞.
+  const none = emit.node("Equal", [most, emit.constant(scalar("f32", Number.NEGATIVE_INFINITY))]);
+  const sum = emit.node("ReduceSum", [emit.node("Exp", [emit.node("Sub", [rows, most])]), axes], { keepdims: 1 });
+  const all = emit.node("Where", [none, most, emit.node("Add", [most, emit.node("Log", [sum])])]);
+  if (!mayBeEmpty) return all;
+  const real = sliceAxis(emit, all, 0, emit.vector([0]), emit.vector([-1]));
+  return emit.node("Reshape", [real, emit.dims([...shape.slice(0, -1), 1])]);
+}
+
 /** Blocks of u8 as float elements [.., nBlocks, blockSize]. */
 function unpack(emit: Emitter, blocks: string, bits: 4 | 8, shape: readonly Dim[], float: number): string {
   if (bits === 8) return emit.node("Cast", [blocks], { to: float });
@@ -186,6 +208,10 @@ export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
     const last = inputs.x.shape.length - 1;
     if (axes.length > 1 || axes[0] !== last || inputs.x.dtype !== "f32") {
       return emit.node("ReduceLogSumExp", [x, emit.vector(axes)], { keepdims });
+    }
+    if (emit.target === "webgpu") {
+      const kept = logSumExpOnGpu(emit, x, inputs.x.shape);
+      return keepDims ? kept : emit.node("Squeeze", [kept, emit.vector([-1])]);
     }
     // The softmax of the largest element is e^(max − logSumExp), at least 1/n, so its logarithm loses nothing; and
     // Softmax is vectorised, ReduceLogSumExp is not (three times the time). A row of nothing but −∞ stays −∞.
@@ -330,14 +356,23 @@ export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
     });
   },
   softmax: (emit, { x }, { attributes }) => emit.node("Softmax", [x], { axis: attributes.axis }),
-  logSoftmax: (emit, { x }, { attributes }) => emit.node("LogSoftmax", [x], { axis: attributes.axis }),
+  logSoftmax: (emit, { x }, { inputs, attributes: { axis } }) =>
+    emit.target === "webgpu" && axis === inputs.x.shape.length - 1
+      ? emit.node("Sub", [x, logSumExpOnGpu(emit, x, inputs.x.shape)])
+      : emit.node("LogSoftmax", [x], { axis }),
   // LogSoftmax is vectorised and ReduceLogSumExp is not: a fifth of the time at a vocabulary of 49,152, for one more
   // [.., V] in memory.
   crossEntropy: (emit, { logits, targets }, { inputs }) => {
     const axis = inputs.logits.shape.length - 1;
     const last = emit.vector([axis]);
+    const ids = emit.node("Unsqueeze", [targets, last]);
+    if (emit.target === "webgpu") {
+      const chosen = emit.node("GatherElements", [logits, ids], { axis });
+      const sum = logSumExpOnGpu(emit, logits, inputs.logits.shape);
+      return emit.node("Squeeze", [emit.node("Sub", [sum, chosen]), last]);
+    }
     const logs = emit.node("LogSoftmax", [logits], { axis });
-    const chosen = emit.node("GatherElements", [logs, emit.node("Unsqueeze", [targets, last])], { axis });
+    const chosen = emit.node("GatherElements", [logs, ids], { axis });
     return emit.node("Neg", [emit.node("Squeeze", [chosen, last])]);
   },
 
@@ -485,7 +520,8 @@ function fusedAttention(emit: Emitter, inputs: Inputs<"attention", string>, node
     const scalarTotal =
       knownTotal !== undefined
         ? emit.constant(scalar("i32", knownTotal))
-        : emit.node("Squeeze", [emit.node("Cast", [total], i32), emit.vector([0])]);
+        : // On WebGPU i64 stays on the CPU, where this is wanted; i32 would not.
+          emit.node("Cast", [emit.node("Squeeze", [total, emit.vector([0])])], i32);
     const one = emit.vector([1]);
     const lengths = emit.node("Cast", [emit.node("Sub", [total, one])], i32);
     const attributes: Record<string, OnnxAttribute> = {
