@@ -51,7 +51,8 @@ export interface DecoderSessions {
   readonly exact: Session;
   /** Rows of the cache that a run writes past its tokens. */
   readonly spareRows: number;
-  /** The same graph with rounded activations and other kernels, over the same cache; loaded when it is first wanted. */
+  /** The same graph without losses, with rounded activations and other kernels, over the same cache; loaded when it is
+   *  first wanted. */
   readonly fast?: () => Promise<Session>;
 }
 
@@ -137,7 +138,6 @@ export class Decoder {
 
   async #run(tokens: Int32Array, tables: PositionTables, wanted: Wanted, options: RunOptions): Promise<Computed> {
     options.signal?.throwIfAborted();
-    this.#expectTokens(tokens);
     this.expectRoom(tokens.length);
     // A loss of token i needs row i − 1; the last token itself need not run for its own loss.
     const lossesFrom = wanted.lossesFrom ?? tokens.length;
@@ -147,11 +147,13 @@ export class Decoder {
     const fast =
       wanted.fast === true && logits > 0 && wanted.lossesFrom === undefined ? await this.#fastSession() : null;
     const usable = fast === null ? this.#exactLength : this.#length;
-    let past = tables.key === this.#key ? Math.min(commonPrefix(this.#cached, usable, tokens), firstRow) : 0;
+    const known = commonPrefix(this.#cached, this.#length, tokens);
+    this.#expectTokens(tokens, known);
+    let past = tables.key === this.#key ? Math.min(known, usable, firstRow) : 0;
     await this.#reserve(Math.max(end, 1));
     const { vocabSize } = this.#spec;
     const losses = new Float64Array(Math.max(0, tokens.length - lossesFrom));
-    const out = new Float32Array(logits * vocabSize);
+    let out: Float32Array = new Float32Array(0);
     const start = past;
     this.#key = tables.key;
     this.#remember(tokens, past);
@@ -169,16 +171,24 @@ export class Decoder {
         ...tables.feeds(past, count),
         tokens: indices(count, (i) => tokens[past + i]!),
         pastLength: tensor("i64", [], BigInt64Array.of(BigInt(past))),
-        rows: indices(numLosses, (i) => lossRows.from - past + i),
-        targets: indices(numLosses, (i) => tokens[lossRows.from + i + 1]!),
         logitRows: indices(numLogits, (i) => logitFrom - past + i),
       };
+      if (session === this.#exact) {
+        feeds.rows = indices(numLosses, (i) => lossRows.from - past + i);
+        feeds.targets = indices(numLosses, (i) => tokens[lossRows.from + i + 1]!);
+      }
       const fetches = [...(numLosses > 0 ? ["losses"] : []), ...(numLogits > 0 ? ["logits"] : [])];
       const got = await session.run(feeds, fetches);
       if (session === this.#exact && past <= this.#exactLength) this.#exactLength = past + count;
       if (numLosses > 0) losses.set(got.losses!.data as Float32Array, lossRows.from + 1 - lossesFrom);
       if (numLogits > 0) {
-        out.set(got.logits!.data as Float32Array, (logitFrom - (end - logits)) * vocabSize);
+        const rows = got.logits!.data as Float32Array;
+        if (numLogits === logits) {
+          out = rows;
+        } else {
+          if (out.length === 0) out = new Float32Array(logits * vocabSize);
+          out.set(rows, (logitFrom - (end - logits)) * vocabSize);
+        }
       }
       past += count;
       this.#remember(tokens, past);
@@ -208,10 +218,11 @@ export class Decoder {
     this.#exactLength = Math.min(this.#exactLength, length);
   }
 
-  #expectTokens(tokens: Int32Array): void {
+  /** Throws RangeError for no tokens, or one outside the vocabulary; the first `known` are in the cache already. */
+  #expectTokens(tokens: Int32Array, known: number): void {
     const { vocabSize } = this.#spec;
     if (tokens.length === 0) throw new RangeError("decoder: expected at least one token, got none");
-    for (let i = 0; i < tokens.length; i++) {
+    for (let i = known; i < tokens.length; i++) {
       if (tokens[i]! < 0 || tokens[i]! >= vocabSize) {
         throw new RangeError(`decoder: expected tokens from 0 to ${vocabSize - 1}, got ${tokens[i]} at index ${i}`);
       }

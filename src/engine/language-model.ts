@@ -8,6 +8,7 @@ import {
   buildDecoder,
   type Checkpoint,
   createPositions,
+  type DecoderProgram,
   type GroupPositions,
   type ModelSpec,
   openCheckpoint,
@@ -166,7 +167,13 @@ export async function createLanguageModel(
   const program = buildDecoder(spec, common);
   const learned = await readLearnedPositions(checkpoint);
   const { signal, onProgress, threads } = options;
-  const parameters = await readParameters(program, checkpoint, {
+  const decoding = isQuantized
+    ? buildDecoder(spec, { ...common, accuracyLevel: 4, neutralSinks: true, losses: false })
+    : undefined;
+  const atOnce = decoding !== undefined && options.decoding === true;
+  // The same weights, so what is read serves both.
+  const wanted = new Map([...program.parameters, ...(atOnce ? decoding.parameters : [])]);
+  const parameters = await readParameters({ parameters: wanted }, checkpoint, {
     ...(signal === undefined ? {} : { signal }),
     ...(onProgress === undefined ? {} : { onProgress: (done: number, total: number) => onProgress({ done, total }) }),
   });
@@ -175,16 +182,10 @@ export async function createLanguageModel(
   const { spareRows } = program;
   const sizes = { capacity: (capacity ?? 0) + spareRows };
   const exact = await backend.load(program.graph, parameters, { sizes, ...shared });
-  // The same weights under the same names, so what was read serves both.
-  const loadFast = async (weights?: ReadonlyMap<string, Tensor>): Promise<Session> => {
-    const decoding = buildDecoder(spec, { ...common, accuracyLevel: 4, neutralSinks: true });
-    return backend.load(decoding.graph, weights ?? (await readParameters(decoding, checkpoint)), {
-      shareStates: exact,
-      ...shared,
-    });
-  };
-  const loaded = isQuantized && options.decoding ? await loadFast(parameters) : undefined;
-  const fast = loaded === undefined ? loadFast : () => Promise.resolve(loaded);
+  const load = async ({ graph }: DecoderProgram, weights: ReadonlyMap<string, Tensor>): Promise<Session> =>
+    backend.load(graph, weights, { shareStates: exact, ...shared });
+  const loaded = atOnce ? await load(decoding, parameters) : undefined;
+  const fast = decoding && (async () => loaded ?? load(decoding, await readParameters(decoding, checkpoint)));
   return new LanguageModel({
     checkpoint,
     backend,
@@ -199,7 +200,7 @@ export async function createLanguageModel(
       "positions.weight",
     ]),
     decoder: new Decoder(
-      { exact, spareRows, ...(isQuantized ? { fast: () => fast() } : {}) },
+      { exact, spareRows, ...(fast === undefined ? {} : { fast }) },
       spec,
       capacity ?? 0,
       capacity ?? Number.POSITIVE_INFINITY,

@@ -15,7 +15,7 @@ export interface ReadOptions {
  * @throws what reading throws: MissingWeightError, RangeError for a wrong shape, FormatError for NaN
  */
 export async function readParameters(
-  program: DecoderProgram,
+  program: Pick<DecoderProgram, "parameters">,
   checkpoint: Checkpoint,
   { signal, onProgress }: ReadOptions = {},
 ): Promise<Map<string, Tensor>> {

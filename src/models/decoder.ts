@@ -61,6 +61,9 @@ export interface DecoderOptions {
   /** How ALiBi enters: as channels of queries and keys when absent; "dense" takes any bias by distance in its place, and
    *  keeps [H, T, S] in memory. */
   readonly attentionBias?: BiasForm;
+  /** Whether losses can be asked for (when absent, they can). Without them `rows` and `targets` are no inputs, the head
+   *  is one product, and a step for a token has a fifth less to walk. */
+  readonly losses?: boolean;
   /** Columns of the logits that exist at once; 16384 when absent. */
   readonly vocabularyChunk?: number;
 }
@@ -80,7 +83,7 @@ const float32: WeightForm = { kind: "float32" };
  * The graph of a decoder.
  *
  * Inputs: `tokens` [tokens], `pastLength` []; `rows` and `targets` [rows] (rows of this chunk whose loss is wanted, and
- * the token that follows each); `logitRows` [logitRows]. For a rotary group G `cos.G`, `sin.G` [positions, P], row p
+ * the token that follows each; both but with `losses: false`); `logitRows` [logitRows]. For a rotary group G `cos.G`, `sin.G` [positions, P], row p
  * position p; for an ALiBi group `queryColumns.G` [tokens, H, 8] and `keyColumns.G` [tokens, 8] (bias-columns.ts); for
  * another bias `bias.G` [H, distances], column d what is added at distance d, and `keys` [keys], the positions 0, 1, … of
  * all keys; where positions are embedded, `positionRows` [tokens, E]; with queryFactors `queryFactors.G` [tokens].
@@ -165,8 +168,10 @@ class Builder {
     const spec = this.#spec;
     const tokens = g.input("tokens", "i64", ["tokens"]);
     const pastLength = g.input("pastLength", "i64", []);
-    const rows = g.input("rows", "i64", ["rows"]);
-    const targets = g.input("targets", "i64", ["rows"]);
+    const asked =
+      this.#options.losses === false
+        ? undefined
+        : { rows: g.input("rows", "i64", ["rows"]), targets: g.input("targets", "i64", ["rows"]) };
     const logitRows = g.input("logitRows", "i64", ["logitRows"]);
     const positions = this.#positionInputs(tokens, pastLength);
     let x = g.scope("embedding", () => this.#embed(tokens, positions.embedding));
@@ -175,7 +180,7 @@ class Builder {
     });
     g.scope("head", () => {
       const hidden = spec.finalNorm === null ? x : this.#norm(x, spec.finalNorm, "finalNorm");
-      g.output("losses", this.#losses(g.gather(hidden, rows), targets));
+      if (asked !== undefined) g.output("losses", this.#losses(g.gather(hidden, asked.rows), asked.targets));
       g.output("logits", this.#logits(g.gather(hidden, logitRows)));
     });
   }
@@ -320,23 +325,12 @@ class Builder {
     const g = this.#g;
     const { numHeads, numKeyValueHeads, headDim } = spec;
     const names = ["query", "key", "value"].map((one) => `layers.${index}.${one}`);
-    const forms = names.map((one) => this.#form(`${one}.weight`));
-    const isAlike = forms.every((form) => JSON.stringify(form) === JSON.stringify(forms[0]));
-    if (!isAlike || forms[0]!.kind === "float32" || spec.queryKeyNorm !== null || position.columns !== undefined) {
-      return undefined;
-    }
+    if (spec.queryKeyNorm !== null || position.columns !== undefined) return undefined;
     const { hiddenSize } = this.#spec;
     const heads = numHeads + 2 * numKeyValueHeads;
     const widths = [numHeads, numKeyValueHeads, numKeyValueHeads].map((count) => count * headDim);
     const joined = `layers.${index}.queryKeyValue`;
-    this.#joined.set(
-      `${joined}.weight`,
-      names.map((one, i) => ({ weight: `${one}.weight`, shape: [widths[i]!, hiddenSize] })),
-    );
-    this.#joined.set(
-      `${joined}.bias`,
-      names.map((one, i) => ({ weight: `${one}.bias`, shape: [widths[i]!] })),
-    );
+    if (!this.#join(joined, names, widths, hiddenSize)) return undefined;
     const y = this.#linear(x, joined, heads * headDim, hiddenSize, spec.inputBias);
     if (position.factors === undefined) return y;
     // Keys and values have the factor 1. As wide as the product, and once for all layers: nothing is broadcast in each.
@@ -356,14 +350,17 @@ class Builder {
     const g = this.#g;
     const { hiddenSize } = this.#spec;
     const { intermediateSize, bias } = spec;
-    const up = this.#linear(x, name("up"), intermediateSize, hiddenSize, bias);
-    const middle =
-      spec.kind === "plain"
-        ? this.#activate(up, spec.activation)
-        : g.multiply(
-            this.#activate(this.#linear(x, name("gate"), intermediateSize, hiddenSize, bias), spec.activation),
-            up,
-          );
+    let middle: Value;
+    if (spec.kind === "plain") {
+      middle = this.#activate(this.#linear(x, name("up"), intermediateSize, hiddenSize, bias), spec.activation);
+    } else {
+      const names = [name("gate"), name("up")];
+      const joined = this.#join(name("gateUp"), names, [intermediateSize, intermediateSize], hiddenSize);
+      const [gate, up] = joined
+        ? g.split(this.#linear(x, name("gateUp"), 2 * intermediateSize, hiddenSize, bias), 2)
+        : names.map((one) => this.#linear(x, one, intermediateSize, hiddenSize, bias));
+      middle = g.multiply(this.#activate(gate!, spec.activation), up!);
+    }
     return this.#linear(middle, name("down"), hiddenSize, intermediateSize, bias);
   }
 
@@ -412,7 +409,8 @@ class Builder {
 
   #chunks(): [number, number][] {
     const { vocabSize } = this.#spec;
-    const count = Math.ceil(vocabSize / (this.#options.vocabularyChunk ?? 16384));
+    const most = this.#options.losses === false ? vocabSize : 16384;
+    const count = Math.ceil(vocabSize / (this.#options.vocabularyChunk ?? most));
     const size = Math.ceil(vocabSize / count);
     return Array.from({ length: count }, (_, i) => [i * size, Math.min(vocabSize, (i + 1) * size)]);
   }
@@ -496,6 +494,18 @@ class Builder {
       }
     }
     return bias ? g.add(y, this.#vector(`${name}.bias`, outputs)) : y;
+  }
+
+  /** Lets matrices be one, one below the other, where the file keeps them alike in quantised blocks: false where not. */
+  #join(joined: string, names: readonly string[], outputs: readonly number[], inputs: number): boolean {
+    const forms = names.map((one) => this.#form(`${one}.weight`));
+    const isAlike = forms.every((form) => JSON.stringify(form) === JSON.stringify(forms[0]));
+    if (!isAlike || forms[0]!.kind === "float32") return false;
+    const parts = (what: string, width: readonly number[]): JoinedWeight[] =>
+      names.map((one, i) => ({ weight: `${one}.${what}`, shape: [outputs[i]!, ...width] }));
+    this.#joined.set(`${joined}.weight`, parts("weight", [inputs]));
+    this.#joined.set(`${joined}.bias`, parts("bias", []));
+    return true;
   }
 
   #form(weight: string): WeightForm {

@@ -34,6 +34,8 @@ export class OnnxRuntimeSession implements Session {
   readonly #program: OnnxProgram;
   /** Its own, or those that it shares. */
   readonly states: States;
+  /** ONNX Runtime's views of tensors that come again with every run: states, tables. */
+  readonly #views = new WeakMap<Tensor, OrtTensor>();
   #disposed = false;
 
   constructor(graph: Graph, ort: OrtModule, session: OrtSession, program: OnnxProgram, states: States) {
@@ -189,7 +191,12 @@ export class OnnxRuntimeSession implements Session {
     if (type === undefined) {
       throw new TypeError(`onnxruntime: expected a dtype that its JavaScript API has, got ${value.dtype}; cast it`);
     }
-    return new this.#ort.Tensor(type, value.data, value.shape);
+    let view = this.#views.get(value);
+    if (view === undefined) {
+      view = new this.#ort.Tensor(type, value.data, value.shape);
+      this.#views.set(value, view);
+    }
+    return view;
   }
 }
 
