@@ -25,6 +25,9 @@ export interface OpCase {
   readonly skip?: Partial<Record<BackendName, string>>;
 }
 
+const noKernels = { "onnxruntime-webgpu": "the package's build for WebGPU has no kernels for f64 and bf16" } as const;
+const noF16 = { "onnxruntime-webgpu": "f16 in shaders is a feature that not every adapter has" } as const;
+
 const f32 = (...shape: Dim[]): InputSpec => ({ dtype: "f32", shape });
 const i64 = (...shape: Dim[]): InputSpec => ({ dtype: "i64", shape });
 const below = (bound: number, ...shape: Dim[]): InputSpec => ({
@@ -82,6 +85,7 @@ const float64: (op: Binary) => OpCase = (op) => ({
   name: "f64",
   inputs: { a: { dtype: "f64", shape: [4, 3] }, b: { dtype: "f64", shape: [3] } },
   build: (g, { a, b }) => g[op](a!, b!),
+  skip: noKernels,
 });
 
 function unary(op: Unary, input: (...shape: Dim[]) => InputSpec = f32): OpCase[] {
@@ -117,11 +121,13 @@ function attention(
   sizes: Readonly<Record<string, number>>,
   inputs: Readonly<Record<string, InputSpec>>,
   options: Partial<Parameters<GraphBuilder["attention"]>[1]> & { numHeads: number },
+  skip: NonNullable<OpCase["skip"]> = {},
 ): OpCase {
   return {
     name,
     sizes,
     inputs,
+    skip,
     build: (g, x) => {
       const out = g.attention(x as unknown as Parameters<GraphBuilder["attention"]>[0], { scale: 0.3, ...options });
       return [out.output, out.newKey, out.newValue];
@@ -208,7 +214,12 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
   gelu: [
     ...unary("gelu"),
     { name: "tanh", inputs: { x: f32(40) }, build: (g, { x }) => g.gelu(x!, "tanh") },
-    { name: "bf16", inputs: { x: f32(40) }, build: (g, { x }) => g.gelu(g.cast(g.cast(x!, "bf16"), "f32")) },
+    {
+      name: "bf16",
+      inputs: { x: f32(40) },
+      build: (g, { x }) => g.gelu(g.cast(g.cast(x!, "bf16"), "f32")),
+      skip: noKernels,
+    },
   ],
 
   equal: binary("equal", [integers("equal")]),
@@ -364,6 +375,7 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
       sizes: { tokens: 6 },
       inputs: { x: weight({ dtype: "bf16", shape: [20, 8] }), ids: below(20, "tokens") },
       build: (g, { x, ids }) => g.cast(g.gather(x!, ids!), "f32"),
+      skip: noKernels,
     },
     {
       name: "rows of blocks",
@@ -426,6 +438,7 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
         name: `f32 through ${dtype}`,
         inputs: { x: f32(200) },
         build: (g, { x }) => g.cast(g.cast(x!, dtype), "f32"),
+        skip: dtype === "f16" ? noF16 : noKernels,
       }),
     ),
     {
@@ -438,13 +451,19 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
       name: "a bf16 weight",
       inputs: { x: weight({ dtype: "bf16", shape: [3, 5] }) },
       build: (g, { x }) => g.cast(x!, "f32"),
+      skip: noKernels,
     },
     {
       name: "a f16 weight",
       inputs: { x: weight({ dtype: "f16", shape: [3, 5] }) },
       build: (g, { x }) => g.cast(x!, "f32"),
     },
-    { name: "a f16 input", inputs: { x: { dtype: "f16", shape: [9] } }, build: (g, { x }) => [x!, g.cast(x!, "f32")] },
+    {
+      name: "a f16 input",
+      inputs: { x: { dtype: "f16", shape: [9] } },
+      build: (g, { x }) => [x!, g.cast(x!, "f32")],
+      skip: noF16,
+    },
   ],
 
   matmul: [
@@ -470,6 +489,7 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
       name: "f64, both transposed",
       inputs: { a: { dtype: "f64", shape: [6, 3] }, b: { dtype: "f64", shape: [4, 6] } },
       build: (g, { a, b }) => g.matmul(a!, b!, { transposeA: true, transposeB: true }),
+      skip: noKernels,
     },
     {
       name: "no rows",
@@ -592,6 +612,31 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
       { numHeads: 4, numKeyValueHeads: 2, window: 4, softcap: 3 },
     ),
     attention(
+      "many queries after a past: blocks of a flash kernel that are not whole",
+      { tokens: 43, capacity: 80, rows: 80 },
+      {
+        query: f32(1, "tokens", 128),
+        ...cache(1, 2, 16),
+        pastLength: exactly(21),
+        cos: turns("rows", 8, "cos"),
+        sin: turns("rows", 8, "sin"),
+      },
+      { numHeads: 4, numKeyValueHeads: 2 },
+    ),
+    attention(
+      "sinks",
+      { tokens: 5, capacity: 12 },
+      {
+        query: f32(1, "tokens", 64),
+        key: f32(1, "tokens", 32),
+        value: f32(1, "tokens", 32),
+        ...cache(1, 2, 16),
+        pastLength: exactly(6),
+        sinks: f32(4),
+      },
+      { numHeads: 4, numKeyValueHeads: 2 },
+    ),
+    attention(
       "symbolic batch, no past",
       { batch: 3, tokens: 4 },
       { query: f32("batch", "tokens", 32), key: f32("batch", "tokens", 32), value: f32("batch", "tokens", 32) },
@@ -648,6 +693,7 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
         ["query", "key", "value"].map((name) => [name, { dtype: "f64", shape: [1, "tokens", 32] } as InputSpec]),
       ),
       { numHeads: 2, softcap: 2 },
+      noKernels,
     ),
     attention(
       "long: many blocks of a flash kernel",
@@ -726,6 +772,7 @@ export const opCases: { readonly [O in OpName]: readonly OpCase[] } = {
         ["sin", { ...turns(7, 3, "sin"), dtype: "f64" }],
       ]),
       { numHeads: 2, layout: "interleaved" },
+      noKernels,
     ),
   ],
 };
@@ -736,11 +783,13 @@ function attentionGradientCase(
   sizes: Readonly<Record<string, number>>,
   inputs: Readonly<Record<string, InputSpec>>,
   attributes: Partial<Attributes["attentionGradient"]> & { numHeads: number },
+  skip: NonNullable<OpCase["skip"]> = {},
 ): OpCase {
   return {
     name,
     sizes,
     inputs,
+    skip,
     build: (g, { dy, ...x }) => {
       const full = {
         numKeyValueHeads: attributes.numHeads,
