@@ -1,5 +1,12 @@
 import { defineConfig, type UserConfig } from "tsdown";
 
+/** Node's modules are asked for when a path is opened, never in a browser; but webpack and esbuild refuse to bundle for a
+ *  browser what so much as names them in an import. */
+const builtinsByName: NonNullable<UserConfig["plugins"]> = {
+  name: "builtins-by-name",
+  renderChunk: (code: string) => code.replace(/\bimport\((["']node:[\w/]+["'])\)/g, "process.getBuiltinModule($1)"),
+};
+
 // One entry a sub-path export of package.json, and the command line.
 const config: UserConfig = defineConfig({
   entry: {
@@ -19,6 +26,7 @@ const config: UserConfig = defineConfig({
   target: "node20",
   dts: { oxc: true },
   fixedExtension: false,
+  plugins: [builtinsByName],
   deps: { neverBundle: [/^node:/] },
   clean: true,
 });

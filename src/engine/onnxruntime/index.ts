@@ -14,6 +14,9 @@ import { packWeights } from "./weights.ts";
 export interface OnnxRuntimeOptions {
   /** "node" in Node, "wasm" elsewhere, when absent. */
   readonly provider?: Provider;
+  /** In a browser: where the package's .wasm is served, when that is not beside the script that loads it. A folder's
+   *  address with a slash at its end, or the file's. Before the first load; all backends of a page share it. */
+  readonly wasmPaths?: string | { readonly wasm: string };
   /** Session options of ONNX Runtime, put over ours (profiling, threads, optimisation level). */
   readonly sessionOptions?: Readonly<Record<string, unknown>>;
 }
@@ -56,6 +59,7 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
       if (provider !== "node" && loadOptions.threads !== undefined && ort.env.wasm !== undefined) {
         ort.env.wasm.numThreads = loadOptions.threads;
       }
+      if (options.wasmPaths !== undefined && ort.env.wasm !== undefined) ort.env.wasm.wasmPaths = options.wasmPaths;
       const settings = {
         ...(provider === "node"
           ? {}
