@@ -154,11 +154,11 @@ describe("attention", () => {
         layers[0]/Reshape_1 = Reshape(past, constant_0)
         layers[0]/Shape_3 = Shape(q) {start=1 end=2}
         layers[0]/Add_4 = Add(layers[0]/Reshape_1, layers[0]/Shape_3)
-        layers[0]/Cast_5 = Cast(layers[0]/Add_4) {to=6}
-        layers[0]/Squeeze_7 = Squeeze(layers[0]/Cast_5, constant_6)
+        layers[0]/Squeeze_6 = Squeeze(layers[0]/Add_4, constant_5)
+        layers[0]/Cast_7 = Cast(layers[0]/Squeeze_6) {to=6}
         layers[0]/Sub_8 = Sub(layers[0]/Add_4, constant_0)
         layers[0]/Cast_9 = Cast(layers[0]/Sub_8) {to=6}
-        layers[0]/GroupQueryAttention_10:0, layers[0]/GroupQueryAttention_10:1, layers[0]/GroupQueryAttention_10:2 = com.microsoft.GroupQueryAttention(q, k, v, key, value, layers[0]/Cast_9, layers[0]/Squeeze_7, cos, sin) {num_heads=2 kv_num_heads=1 scale=0.25f causal=1 local_window_size=9 softcap=5f do_rotary=1 rotary_interleaved=1}
+        layers[0]/GroupQueryAttention_10:0, layers[0]/GroupQueryAttention_10:1, layers[0]/GroupQueryAttention_10:2 = com.microsoft.GroupQueryAttention(q, k, v, key, value, layers[0]/Cast_9, layers[0]/Cast_7, cos, sin) {num_heads=2 kv_num_heads=1 scale=0.25f causal=1 local_window_size=9 softcap=5f do_rotary=1 rotary_interleaved=1}
         layers[0]/Slice_12 = Slice(layers[0]/GroupQueryAttention_10:1, layers[0]/Reshape_1, layers[0]/Add_4, constant_11)
         layers[0]/Slice_13 = Slice(layers[0]/GroupQueryAttention_10:2, layers[0]/Reshape_1, layers[0]/Add_4, constant_11)
         Identity_14 = Identity(past)
