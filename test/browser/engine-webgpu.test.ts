@@ -43,6 +43,12 @@ describe.skipIf(chromiumPath === null)(`the engine in Chromium, WebGPU (skipped:
     expect(run).toBeGreaterThan(all ? 200 : 70);
   }, 400_000);
 
+  test("sessions that are made and run at once wait for each other", async ({ skip }) => {
+    skip(adapter === null, noAdapter);
+    const errors = await callPage(opened, "runTogether", "webgpu", "transpose");
+    expect(errors).toEqual(errors.map(() => 0));
+  });
+
   test("a dtype without kernels is an error that names the value", async ({ skip }) => {
     skip(adapter === null, noAdapter);
     await expect(callPage(opened, "loadCase", "webgpu", "matmul", "f64, both transposed")).rejects.toThrow(

@@ -44,7 +44,7 @@ export const browserModels: readonly BrowserModel[] = [
 ];
 
 type Page = typeof EnginePage;
-type Callable = "runOps" | "runModel" | "loadCase";
+type Callable = "runOps" | "runModel" | "runTogether" | "loadCase";
 
 /** Calls a function of the page that was bundled. */
 export function callPage<F extends Callable>(

@@ -59,6 +59,12 @@ export async function loadCase(provider: BrowserProvider, op: OpName, name: stri
   await (await onnxRuntimeBackend({ provider }).load(graph, weights)).dispose();
 }
 
+/** Loads and runs cases at once: the errors, in order. */
+export async function runTogether(provider: BrowserProvider, op: OpName): Promise<number[]> {
+  const backend = onnxRuntimeBackend({ provider });
+  return Promise.all(opCases[op].map((opCase, i) => compareCase(op, opCase, i, backend, referenceBackend)));
+}
+
 /** Of an op whose lowering for the GPU is its own, every case that found a fault or may. */
 function isAmongFew(op: OpName, name: string, index: number): boolean {
   if (op === "attention") return /packed|flash kernel that|sinks|symbolic batch|bias over/.test(name);
