@@ -91,7 +91,7 @@ async function compare(batchSize: number, length: number) {
   const count = Math.min(40, (rounds! + 1) * steps!);
   const batches = Array.from({ length: count }, (_, step) => source.batch(step));
   const trainer = await Trainer.create({
-    backend: onnxRuntimeBackend({ provider: "node" }),
+    backend: onnxRuntimeBackend({ provider: "node", flushDenormals: true }),
     threads: threads!,
     spec,
     encodings: [rope({ headDim: 32, maxPositionEmbeddings: length, rope: { ropeType: "default", ropeTheta: 10000 } })],

@@ -350,6 +350,16 @@ describe("gradients", () => {
     expect(Array.from(toNumbers(dx!))).toEqual([0.1, 2, 3].map(Math.fround));
   });
 
+  test("of a log-sum-exp over nothing but minus infinity are zeros, where torch gives NaN", async () => {
+    const g = graphBuilder("nothing");
+    const x = g.input("x", "f64", [2, 2]);
+    const rows = g.logSumExp(x);
+    g.output("dx", gradients(g, g.sum(g.where(g.equal(rows, -Infinity), 0, rows), 0), [x])[0]!);
+    await using session = await referenceBackend.load(g.build());
+    const { dx } = await session.run({ x: fromNumbers("f64", [2, 2], [-Infinity, -Infinity, 0, 0]) });
+    expect(Array.from(toNumbers(dx!))).toEqual([0, 0, 0.5, 0.5]);
+  });
+
   test("carry the scope of what they belong to", () => {
     const g = graphBuilder("scopes");
     const x = g.input("x", "f32", [3]);

@@ -1,11 +1,13 @@
 // Training's own promises: data, schedules, layout, checkpoints, resuming, dropping, learning. What it computes is held
 // to torch in test/conformance/training.test.ts.
 
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { alibi, nope, type PositionEncoding, rope, sinusoidal, xpos } from "../../src/encodings/index.ts";
 import { onnxRuntimeBackend } from "../../src/engine/index.ts";
-import { memorySource, readSafetensorsHeader } from "../../src/formats/index.ts";
+import { memorySource, type PositionGroup, readSafetensorsHeader } from "../../src/formats/index.ts";
+import { buildDecoder } from "../../src/models/index.ts";
 import { fromNumbers, type Tensor, toNumbers } from "../../src/tensor/index.ts";
 import {
   adamW,
@@ -19,6 +21,7 @@ import {
   layoutParameters,
   modelLayout,
   packWeights,
+  positionFeeds,
   smallDecoder,
   Trainer,
   type TrainerOptions,
@@ -232,6 +235,56 @@ describe("a trainer", () => {
     expect(a.reports.gradientNorm).toBeCloseTo(b.reports.gradientNorm!, 4);
   });
 
+  test.each([
+    ["Llama's blocks", {}],
+    ["GPT-2's blocks", { norm: "layer", mlp: "plain", bias: true }],
+    ["norms of queries and keys, groups, an untied head", { queryKeyNorm: true, numKeyValueHeads: 1, tied: false }],
+  ] as const)(
+    "gives weights that the decoder for inference takes by name, with the same losses: %s",
+    async (_, blocks) => {
+      const sizes = { vocabSize: 256, hiddenSize: 32, numLayers: 2, numHeads: 2, intermediateSize: 64 };
+      const trained = smallDecoder({ ...sizes, ...blocks });
+      const encoding = ropeOf(length);
+      await using trainer = await Trainer.create({ ...options(encoding), spec: trained });
+      for (let step = 0; step < 3; step++) await trainer.update(data.batch(step));
+      const one = tokenBatches(text, { batchSize: 1, length, seed: 2 }).batch(0);
+      const expected = toNumbers(await trainer.losses(one));
+
+      const group: PositionGroup = {
+        layers: [0, 1],
+        position: {
+          site: "query-key",
+          kind: "rope",
+          headDim: 16,
+          layout: "half",
+          rope: { ropeType: "default", ropeTheta: 10000 },
+        },
+        slidingWindow: null,
+        attentionChunkSize: null,
+        logitTemperature: null,
+        softmaxFactor: 1,
+      };
+      const { graph } = buildDecoder({ ...trained, family: "llama", groups: [group] });
+      await using session = await onnxRuntimeBackend().load(graph, await trainer.weights(), {
+        sizes: { capacity: length },
+      });
+      const ids = (values: ArrayLike<number>): Tensor => fromNumbers("i64", [values.length], values);
+      const { losses } = await session.run(
+        {
+          tokens: { ...one.tokens, shape: [length] },
+          targets: { ...one.targets, shape: [length] },
+          rows: ids(Array.from({ length }, (_v, t) => t)),
+          logitRows: ids([]),
+          pastLength: fromNumbers("i64", [], [0]),
+          ...positionFeeds(encoding, encoding, 0, { length, hiddenSize: 32, numHeads: 2 }),
+        },
+        ["losses"],
+      );
+      const got = toNumbers(losses!);
+      got.forEach((x, i) => void expect(Math.abs(x - expected[i]!)).toBeLessThan(2e-5));
+    },
+  );
+
   test("trains layers with encodings of their own: every second one without", async () => {
     const mixed = smallDecoder({
       vocabSize: 256,
@@ -274,6 +327,26 @@ describe("a trainer", () => {
 function asBytes(data: ArrayBufferView): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
+
+describe("flushDenormals", () => {
+  test("makes a process compute without tiny numbers, and is off by default", () => {
+    const program = (flush: boolean): string => `
+      import { onnxRuntimeBackend } from "./src/engine/index.ts";
+      import { graphBuilder } from "./src/graph/index.ts";
+      import { fromNumbers } from "./src/tensor/index.ts";
+      const g = graphBuilder("tiny");
+      g.output("y", g.multiply(g.input("x", "f32", [2]), 0.001));
+      const session = await onnxRuntimeBackend({ flushDenormals: ${flush} }).load(g.build());
+      const { y } = await session.run({ x: fromNumbers("f32", [2], [1e-37, 1]) });
+      console.log(y.data[0] > 0, y.data[1] > 0);`;
+    const run = (flush: boolean): string => {
+      const flags = ["--import", "./scripts/ts-hook.mjs", "--input-type=module", "--eval", program(flush)];
+      return execFileSync(process.execPath, flags, { encoding: "utf8", cwd: new URL("../..", import.meta.url) }).trim();
+    };
+    expect(run(false)).toBe("true true");
+    expect(run(true)).toBe("false true");
+  });
+});
 
 describe("safetensors", () => {
   test("what is written is what the strict reader reads, aligned", async () => {
