@@ -1,11 +1,13 @@
-// The engine in Chromium on WebGPU, rendered in software. What costs is the compiling of shaders, so most ops run their
-// first case only; LONGHAND_WEBGPU=all runs every case (two minutes on two cores), for a change in how ops are lowered.
+// The engine in Chromium on WebGPU, rendered in software. What costs is the compiling of shaders, so two models run, and
+// most ops run their first case only; LONGHAND_WEBGPU=all runs every model and case (two minutes on two cores), for a
+// change in how ops are lowered.
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Bundle, bundle, chromiumPath, openPage, type TestPage, whyNoBrowser } from "../support/browser.ts";
 import { browserModels, callPage, fixturesFolder, tolerance } from "../support/engine-page.ts";
 
 const all = process.env.LONGHAND_WEBGPU === "all";
+const models = browserModels.filter(({ name }) => all || name === "llama" || name === "gemma3");
 
 describe.skipIf(chromiumPath === null)(`the engine in Chromium, WebGPU (skipped: ${whyNoBrowser})`, () => {
   let built: Bundle;
@@ -24,16 +26,20 @@ describe.skipIf(chromiumPath === null)(`the engine in Chromium, WebGPU (skipped:
   });
   const noAdapter = "this Chromium has no WebGPU adapter, not even one in software";
 
-  test.for(browserModels)("$name from bytes: losses and greedy text are transformers'", async (model, { skip }) => {
-    skip(adapter === null, noAdapter);
-    const { golden, addresses, precision } = model;
-    const got = await callPage(opened, "runModel", "webgpu", addresses, golden.tokens, 4);
-    expect(got.backend).toBe("onnxruntime-webgpu");
-    expect(got.precision).toBe(precision);
-    expect(got.losses.length).toBe(golden.losses64.length);
-    expect(Math.max(...golden.losses64.map((loss, i) => Math.abs(loss - got.losses[i]!)))).toBeLessThan(tolerance);
-    expect(got.greedy).toEqual(golden.greedy.slice(0, 4));
-  });
+  test.for(models)(
+    "$name from bytes: losses and greedy text are transformers'",
+    { timeout: 120_000 },
+    async (model, { skip }) => {
+      skip(adapter === null, noAdapter);
+      const { golden, addresses, precision } = model;
+      const got = await callPage(opened, "runModel", "webgpu", addresses, golden.tokens, 4);
+      expect(got.backend).toBe("onnxruntime-webgpu");
+      expect(got.precision).toBe(precision);
+      expect(got.losses.length).toBe(golden.losses64.length);
+      expect(Math.max(...golden.losses64.map((loss, i) => Math.abs(loss - got.losses[i]!)))).toBeLessThan(tolerance);
+      expect(got.greedy).toEqual(golden.greedy.slice(0, 4));
+    },
+  );
 
   test(`${all ? "every case of every op" : "ops"}: what the reference gives`, async ({ skip, annotate }) => {
     skip(adapter === null, noAdapter);
