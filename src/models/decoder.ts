@@ -389,17 +389,19 @@ class Builder {
     const g = this.#g;
     const chunks = this.#chunks();
     if (chunks.length === 1) return g.crossEntropy(this.#chunkLogits(hidden, chunks[0]!), targets);
-    const totals: Value[] = [];
-    let chosen: Value | undefined;
-    for (const [from, to] of chunks) {
+    // Both numbers of a chunk leave it as one value: ONNX Runtime goes through a graph input by input, and would keep the
+    // logits of every chunk until all sums are done if the targets' were read apart from them.
+    const parts = chunks.map(([from, to]) => {
       const logits = this.#chunkLogits(hidden, [from, to]);
-      totals.push(g.logSumExp(logits, 1, { keepDims: true }));
+      const total = g.logSumExp(logits, 1, { keepDims: true });
       const at = g.minimum(g.maximum(g.subtract(targets, from), 0), to - from - 1);
-      const here = g.reshape(g.gatherElements(logits, g.reshape(at, ["rows", 1]), 1), ["rows"]);
+      const here = g.gatherElements(logits, g.reshape(at, ["rows", 1]), 1);
       const inside = g.and(g.lessEqual(g.scalar("i64", from), targets), g.less(targets, to));
-      chosen = chosen === undefined ? g.where(inside, here, 0) : g.where(inside, here, chosen);
-    }
-    return g.subtract(g.logSumExp(g.concat(totals, 1), 1), chosen!);
+      return g.concat([total, g.where(g.reshape(inside, ["rows", 1]), here, 0)], 1);
+    });
+    const all = g.reshape(g.concat(parts, 1), ["rows", chunks.length, 2]);
+    const column = (index: number): Value => g.reshape(g.slice(all, 2, index, index + 1), ["rows", chunks.length]);
+    return g.subtract(g.logSumExp(column(0), 1), g.sum(column(1), 1));
   }
 
   #logits(hidden: Value): Value {
