@@ -112,7 +112,12 @@ export async function createSequenceToSequenceModel(
     const [embedding, start] = sessions as [Session, Session];
     const exact = sessions.at(-1)!;
     const loadFast = async (): Promise<Session> => {
-      const program = buildEncoderDecoderDecoder(spec, { ...form, accuracyLevel: 4, neutralSinks: true });
+      const program = buildEncoderDecoderDecoder(spec, {
+        ...form,
+        accuracyLevel: 4,
+        neutralSinks: true,
+        losses: false,
+      });
       const weights = await readParameters(program, checkpoint);
       return embeddedSession(await backend.load(program.graph, weights, { shareStates: exact, ...shared }), embedding);
     };
@@ -124,7 +129,9 @@ export async function createSequenceToSequenceModel(
       precision,
       learned,
       unused: checkpoint.unusedTensors([
-        ...all.flatMap(({ parameters }) => Array.from(parameters.values(), ({ weight }) => weight)),
+        ...all.flatMap(({ parameters }) =>
+          [...parameters.values()].flatMap(({ weight, joined = [{ weight }] }) => joined.map((one) => one.weight)),
+        ),
         // Fed in, not parameters.
         ...biasWeights(spec).encoder,
         ...biasWeights(spec).decoder,

@@ -57,7 +57,9 @@ export function buildEncoderDecoder(spec: ModelSpec, options: DecoderOptions = {
 
 /** The decoder's graph alone: what a second session over the same states is made of. */
 export function buildEncoderDecoderDecoder(spec: ModelSpec, options: DecoderOptions = {}): DecoderProgram {
-  return buildProgram(`${spec.family} decoder`, spec, options, (blocks) => decoder(blocks, spec));
+  return buildProgram(`${spec.family} decoder`, spec, options, (blocks) =>
+    decoder(blocks, spec, options.losses !== false),
+  );
 }
 
 function embedding({ g, rows }: Blocks, { vocabSize, hiddenSize, embedding: { scale } }: ModelSpec): void {
@@ -136,13 +138,14 @@ function encoderLayer(blocks: Blocks, spec: ModelSpec, layer: LayerSpec, index: 
   });
 }
 
-function decoder(blocks: Blocks, spec: ModelSpec): void {
+function decoder(blocks: Blocks, spec: ModelSpec, withLosses: boolean): void {
   const { g, norm, linear, mlp } = blocks;
   const { hiddenSize } = spec;
   const embedded = g.input("embedded", "f32", ["tokens", hiddenSize]);
   const pastLength = g.input("pastLength", "i64", []);
-  const rows = g.input("rows", "i64", ["rows"]);
-  const targets = g.input("targets", "i64", ["rows"]);
+  const asked = withLosses
+    ? { rows: g.input("rows", "i64", ["rows"]), targets: g.input("targets", "i64", ["rows"]) }
+    : undefined;
   const logitRows = g.input("logitRows", "i64", ["logitRows"]);
   const biases = biasInputs(spec).map((name, index) =>
     g.input(name, "f32", [1, spec.layers[index]!.attention.numHeads, "tokens", "keys"]),
@@ -184,7 +187,7 @@ function decoder(blocks: Blocks, spec: ModelSpec): void {
   g.scope("head", () => {
     const hidden = spec.finalNorm === null ? x : norm(x, spec.finalNorm, "finalNorm");
     const flat = g.reshape(hidden, ["tokens", hiddenSize]);
-    g.output("losses", blocks.losses(g.gather(flat, rows), targets));
+    if (asked !== undefined) g.output("losses", blocks.losses(g.gather(flat, asked.rows), asked.targets));
     g.output("logits", blocks.logits(g.gather(flat, logitRows)));
   });
 }

@@ -73,4 +73,14 @@ describe.each(files)("$family $kind.gguf", ({ path, kind, cases }) => {
     expect(model.findings.map(({ code }) => code)).toContain("head-scale");
     expect(model.findings.map(({ code }) => code)).not.toContain("unused-tensors");
   });
+
+  test("the session that rounds activations generates as many tokens, each with a finite probability", async () => {
+    await using model = await loadSequenceToSequenceModel(path);
+    const [golden] = cases;
+    const options = { decoderTokens: golden!.decoderTokens!, maxTokens: 4 };
+    const probabilities: number[] = [];
+    for await (const { logProbability } of model.generate(golden!.tokens, options)) probabilities.push(logProbability);
+    expect(probabilities).toHaveLength(4);
+    expect(probabilities.every((p) => Number.isFinite(p) && p < 1e-5)).toBe(true);
+  });
 });
