@@ -74,19 +74,7 @@ export interface InspectedGroup {
 }
 
 export interface Inspection {
-  readonly model: {
-    readonly name: string;
-    readonly format: string;
-    readonly modelType: string;
-    readonly numLayers: number;
-    readonly hiddenSize: number;
-    readonly numHeads: number;
-    readonly numKeyValueHeads: number;
-    readonly headDim: number;
-    readonly vocabSize: number | null;
-    readonly numParameters: number | null;
-    readonly maxPositionEmbeddings: number | null;
-  };
+  readonly model: Omit<ModelDescription, "trainedLength" | "groups" | "findings">;
   readonly trainedLength: number | null;
   readonly targetLength: number | null;
   readonly sequenceLength: number | null;
@@ -131,22 +119,9 @@ export function inspectModel(model: ModelDescription, options: InspectOptions = 
       `--scaling: expected a model with rotary layers, got ${model.name} without any; leave --scaling out`,
     );
   }
-  const { name, format, modelType, numLayers, hiddenSize, numHeads, numKeyValueHeads, headDim } = model;
-  const { vocabSize, numParameters, maxPositionEmbeddings } = model;
+  const { trainedLength: _trained, groups: _groups, findings: _findings, ...shape } = model;
   return {
-    model: {
-      name,
-      format,
-      modelType,
-      numLayers,
-      hiddenSize,
-      numHeads,
-      numKeyValueHeads,
-      headDim,
-      vocabSize,
-      numParameters,
-      maxPositionEmbeddings,
-    },
+    model: shape,
     trainedLength,
     targetLength,
     sequenceLength,

@@ -11,16 +11,21 @@ export interface HandAxis {
   at(tokens: number): number;
 }
 
-/** Groups that have hands to draw. */
-export function groupsWithHands(inspection: Inspection): InspectedGroup[] {
-  return inspection.groups.filter((group) => group.hands.length > 0);
+/** Whether there is a clock to draw. */
+export function hasHands(group: InspectedGroup): boolean {
+  return group.hands.length > 0;
+}
+
+/** Whether some hand turns otherwise than it did in training. */
+export function isScaled(group: InspectedGroup): boolean {
+  return group.hands.some((hand) => hand.wavelength !== hand.trainedWavelength);
 }
 
 /** The axis for all groups of an inspection, so that their charts can be compared. */
 export function handAxis(inspection: Inspection): HandAxis {
   let slowest = Math.max(inspection.targetLength ?? 1, inspection.trainedLength ?? 1);
   let fastest = Infinity;
-  for (const group of groupsWithHands(inspection)) {
+  for (const group of inspection.groups) {
     for (const hand of group.hands) {
       for (const wavelength of [hand.wavelength, hand.trainedWavelength]) {
         if (wavelength === null) continue;
@@ -43,7 +48,7 @@ export function powerLabel(power: number): string {
 }
 
 /** 0–11, 13, 15–31. */
-export function layerRanges(layers: readonly number[]): string {
+function layerRanges(layers: readonly number[]): string {
   const parts: string[] = [];
   for (let i = 0; i < layers.length; ) {
     let j = i;
@@ -55,7 +60,7 @@ export function layerRanges(layers: readonly number[]): string {
 }
 
 /** As `layerRanges`, or a regular stride as "3, 7, … 47 (every 4th)", or a count, so that long lists stay readable. */
-export function layerList(layers: readonly number[], numLayers: number): string {
+function layerList(layers: readonly number[], numLayers: number): string {
   const ranges = layerRanges(layers);
   if (ranges.length <= 28 || layers.length < 4) return `layers ${ranges}`;
   const stride = layers[1]! - layers[0]!;
@@ -97,8 +102,19 @@ export function groupTitle(group: InspectedGroup): string {
   }
 }
 
+/** "32 layers · 32 heads (8 key/value) · head dim 128". */
+export function shapeTitle({ numLayers, numHeads, numKeyValueHeads, headDim }: Inspection["model"]): string {
+  const shared = numKeyValueHeads === numHeads ? "" : ` (${numKeyValueHeads} key/value)`;
+  return `${numLayers} layers · ${numHeads} heads${shared} · head dim ${headDim}`;
+}
+
+/** "sliding_attention, layers 0–4, window 512". */
+export function groupPlace(group: InspectedGroup, { numLayers }: Inspection["model"]): string {
+  return [group.layerType, layerList(group.layers, numLayers), reachTitle(group)].filter(Boolean).join(", ");
+}
+
 /** "window 1,024", "chunks of 8,192" or nothing. */
-export function reachTitle(group: InspectedGroup): string {
+function reachTitle(group: InspectedGroup): string {
   const number = (x: number) => x.toLocaleString("en-US");
   if (group.slidingWindow !== null) return `window ${number(group.slidingWindow)}`;
   if (group.attentionChunkSize !== null) return `chunks of ${number(group.attentionChunkSize)}`;

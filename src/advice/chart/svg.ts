@@ -1,7 +1,7 @@
 // An inspection as one SVG that stands alone in a report: the same strips of hands as in the terminal, in light and dark.
 
 import type { InspectedGroup, Inspection } from "../inspect.ts";
-import { groupsWithHands, groupTitle, handAxis, layerList, powerLabel, reachTitle } from "./scale.ts";
+import { groupPlace, groupTitle, handAxis, hasHands, isScaled, powerLabel, shapeTitle } from "./scale.ts";
 
 const width = 860;
 const left = 92;
@@ -40,13 +40,12 @@ export function inspectionSvg(inspection: Inspection): string {
     );
   text("title", 24, y, model.name);
   y += 20;
-  const heads = model.numKeyValueHeads === model.numHeads ? "" : ` (${model.numKeyValueHeads} key/value)`;
   text(
     "note",
     24,
     y,
     [
-      `${model.modelType} · ${model.numLayers} layers · ${model.numHeads} heads${heads} · head dim ${model.headDim}`,
+      `${model.modelType} · ${shapeTitle(model)}`,
       trainedLength === null ? "trained length unknown" : `trained at ${number(trainedLength)} tokens`,
       targetLength === null ? "" : `target ${number(targetLength)}`,
     ]
@@ -54,27 +53,18 @@ export function inspectionSvg(inspection: Inspection): string {
       .join(" · "),
   );
   y += 30;
-  const groups = groupsWithHands(inspection);
   for (const group of inspection.groups) {
-    const reach = reachTitle(group);
-    const stack = group.layerType === undefined ? "" : `${group.layerType}, `;
     text("group", 24, y, groupTitle(group));
-    text(
-      "note",
-      width - right,
-      y,
-      `${stack}${layerList(group.layers, model.numLayers)}${reach ? `, ${reach}` : ""}`,
-      "end",
-    );
+    text("note", width - right, y, groupPlace(group, model), "end");
     y += 12;
-    if (!groups.includes(group)) {
+    if (!hasHands(group)) {
       y += 20;
       continue;
     }
     y = drawGroup(group, y);
   }
   const legend = y + 4;
-  if (groups.length > 0) {
+  if (inspection.groups.some(hasHands)) {
     body.push(`<circle class="seen" cx="${left + 4}" cy="${legend - 4}" r="4"/>`);
     text("note", left + 14, legend, "every angle seen in training");
     body.push(`<circle class="unseen" cx="${left + 214}" cy="${legend - 4}" r="3.5"/>`);
@@ -95,7 +85,7 @@ svg { color-scheme: light dark; --ink: #1b1f24; --soft: #5b6572; --line: #d7dce2
   ].join("\n");
 
   function drawGroup(group: InspectedGroup, start: number): number {
-    const scaled = group.hands.some((hand) => hand.wavelength !== hand.trainedWavelength);
+    const scaled = isScaled(group);
     const rows = scaled ? (["trained", "used"] as const) : (["trained"] as const);
     const top = start + 14;
     const bottom = top + rows.length * rowHeight;

@@ -3,7 +3,16 @@
 
 import type { Finding } from "../../formats/finding.ts";
 import type { InspectedGroup, Inspection } from "../inspect.ts";
-import { groupTitle, type HandAxis, handAxis, layerList, powerLabel, reachTitle } from "./scale.ts";
+import {
+  groupPlace,
+  groupTitle,
+  type HandAxis,
+  handAxis,
+  hasHands,
+  isScaled,
+  powerLabel,
+  shapeTitle,
+} from "./scale.ts";
 
 /** How the text is coloured; the identity functions give plain text. */
 export interface Palette {
@@ -21,25 +30,16 @@ export const plain: Palette = { bold: same, dim: same, good: same, bad: same, wa
 const margin = 11;
 const number = (x: number) => x.toLocaleString("en-US");
 
-/** Whether two groups would draw the same strips and tell the same counts. */
-function handsShown(group: InspectedGroup): boolean {
-  return group.hands.length > 0;
-}
-
 /** The whole inspection as lines of at most `width` columns (findings wrap). */
 export function inspectionText(inspection: Inspection, palette: Palette = plain, width = 80): string {
   const lines: string[] = [];
   const columns = Math.max(40, Math.min(width, 120)) - margin - 1;
   const axis = handAxis(inspection);
   lines.push(...modelLines(inspection, palette), "");
-  const drawn = inspection.groups.some(handsShown);
+  const drawn = inspection.groups.some(hasHands);
   for (const group of inspection.groups) {
-    const stack = group.layerType === undefined ? "" : `${group.layerType}, `;
-    const reach = reachTitle(group);
-    lines.push(
-      `${palette.bold(groupTitle(group))}  ${palette.dim(`${stack}${layerList(group.layers, inspection.model.numLayers)}${reach ? `, ${reach}` : ""}`)}`,
-    );
-    if (handsShown(group)) lines.push(...handLines(inspection, group, axis, columns, palette));
+    lines.push(`${palette.bold(groupTitle(group))}  ${palette.dim(groupPlace(group, inspection.model))}`);
+    if (hasHands(group)) lines.push(...handLines(inspection, group, axis, columns, palette));
     else lines.push(...otherLines(group, palette));
     lines.push("");
   }
@@ -64,11 +64,7 @@ export function inspectionText(inspection: Inspection, palette: Palette = plain,
 }
 
 function modelLines({ model, trainedLength, targetLength }: Inspection, palette: Palette): string[] {
-  const heads =
-    model.numKeyValueHeads === model.numHeads
-      ? `${model.numHeads} heads`
-      : `${model.numHeads} heads (${model.numKeyValueHeads} key/value)`;
-  const parts = [model.modelType, `${model.numLayers} layers`, heads, `head dim ${model.headDim}`];
+  const parts = [model.modelType, shapeTitle(model)];
   if (model.numParameters !== null) parts.push(`${parameters(model.numParameters)} parameters`);
   const lengths = [
     trainedLength === null ? "trained length unknown" : `trained at ${number(trainedLength)} tokens`,
@@ -134,7 +130,7 @@ function handLines(
   if (targetLength !== null && targetLength !== trainedLength) rules.set(column(targetLength), "╎");
   const lines: string[] = [];
   const label = (text: string) => palette.dim(text.padStart(margin - 1).concat(" "));
-  const scaled = group.hands.some((hand) => hand.wavelength !== hand.trainedWavelength);
+  const scaled = isScaled(group);
   lines.push(label("trained") + strip(group, "trained", axis, columns, rules, palette));
   if (scaled) lines.push(label("in use") + strip(group, "used", axis, columns, rules, palette));
   lines.push(label("") + palette.dim(axisLine(axis, columns)));
@@ -188,7 +184,7 @@ function sentences(inspection: Inspection, group: InspectedGroup, palette: Palet
   if (local !== null && summary.unseen === 0) {
     lines.push(`  Queries look back at most ${number(local)} tokens, so no angle is new at any length.`);
   } else if (targetLength !== null) {
-    const scaled = group.hands.some((hand) => hand.wavelength !== hand.trainedWavelength);
+    const scaled = isScaled(group);
     const count = (n: number) => (n === 0 ? palette.good("no hand") : palette.bad(hands(n)));
     const reach = (n: number) => (n <= 1 ? "reaches" : "reach");
     lines.push(

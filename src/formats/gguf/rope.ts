@@ -99,16 +99,6 @@ export function ropeOfLayers(context: RopeContext, kind: LayerKind): RopeOfLayer
     );
   }
   warnAboutOtherKeys(context, result.rope);
-  try {
-    // Proves lists, widths and ranges at once: whatever this accepts can be computed.
-    computeRopeFrequencies(
-      { headDim: context.headDim, maxPositionEmbeddings: context.contextLength, rope: result.rope },
-      1,
-    );
-  } catch (error) {
-    if (error instanceof RangeError) throw new FormatError(keys.header.file, `rotary settings: ${error.message}`);
-    throw error;
-  }
   return result;
 }
 

@@ -1,7 +1,7 @@
 // The tokens of a tokenizer: their texts, what class each is of, and their ids by text. Classes are SentencePiece's,
 // which GGUF took over (llama.h, llama_token_type).
 
-import { FormatError, quote } from "../bytes/format-error.ts";
+import { FormatError } from "../bytes/format-error.ts";
 
 export type TokenClass = "normal" | "unknown" | "control" | "user-defined" | "unused" | "byte";
 
@@ -71,9 +71,4 @@ export function expectVocabularySize(file: string, count: number): void {
   if (count < 1 || count > maxVocabulary) {
     throw new FormatError(file, `expected a vocabulary of 1 to ${maxVocabulary} tokens, got ${count}`);
   }
-}
-
-/** The error for a text that occurs twice where texts must differ. */
-export function duplicateToken(file: string, text: string, first: number, second: number): FormatError {
-  return new FormatError(file, `expected every token once, got ${quote(text)} as ${first} and as ${second}`);
 }
