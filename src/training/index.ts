@@ -3,6 +3,7 @@
 //   spec (model.ts) + encodings (encodings.ts) ──► program.ts: forward, backward, update as one graph
 //   data.ts ──► Trainer (trainer.ts) ──► weights, losses, checkpoint.ts
 
+export { type BlockSizes, bloomBlocks, gpt2Blocks, type LlamaBlockSizes, llamaBlocks, mptBlocks } from "./blocks.ts";
 export { decodeTrainingCheckpoint, encodeSafetensors, encodeTrainingCheckpoint } from "./checkpoint.ts";
 export { type Batch, type BatchSource, type TokenBatchOptions, tokenBatches } from "./data.ts";
 export {

@@ -4,6 +4,7 @@
 // them: (x̂ ∘ w)·Mᵀ = x̂·(M ∘ w)ᵀ, which spares passes over activations in both directions.
 
 import type { GraphBuilder, Value } from "../graph/index.ts";
+import { activate } from "../models/activation.ts";
 import type { Activation, AttentionSpec, LayerSpec, MlpSpec, ModelSpec, NormSpec } from "../models/spec.ts";
 import { type LayerPositions, type PositionParts, positionParts, type TrainingEncoding } from "./encodings.ts";
 import type { Initial } from "./parameters.ts";
@@ -35,6 +36,8 @@ export interface SmallDecoderOptions {
   readonly queryKeyNorm?: boolean;
   /** True when absent. */
   readonly tied?: boolean;
+  /** A norm of the embeddings, as the blocks' (BLOOM); false when absent. */
+  readonly embeddingNorm?: boolean;
   /** Which group each layer belongs to; all to 0 when absent. */
   readonly groups?: readonly number[];
   /** Keys that a layer's queries see, null for all; one a layer. */
@@ -89,7 +92,7 @@ export function smallDecoder(options: SmallDecoderOptions): TrainableSpec {
   return {
     vocabSize,
     hiddenSize,
-    embedding: { scale: 1, norm: null },
+    embedding: { scale: 1, norm: options.embeddingNorm ? norm : null },
     layers: Array.from({ length: numLayers }, (_, index) => layer(index)),
     finalNorm: norm,
     head: { tied: options.tied ?? true, bias: false, scale: 1, softcap: null },
@@ -271,27 +274,9 @@ class Decoder {
     const up = this.#linear(x, name("up"), intermediateSize, bias);
     const middle =
       spec.kind === "plain"
-        ? this.#activate(up, spec.activation)
-        : g.multiply(this.#activate(this.#linear(x, name("gate"), intermediateSize, bias), spec.activation), up);
+        ? activate(g, up, spec.activation)
+        : g.multiply(activate(g, this.#linear(x, name("gate"), intermediateSize, bias), spec.activation), up);
     return this.#linear({ value: middle }, name("down"), this.#spec.hiddenSize, bias, true);
-  }
-
-  #activate(x: Value, activation: Activation): Value {
-    const g = this.#g;
-    switch (activation) {
-      case "silu":
-        return g.silu(x);
-      case "gelu":
-        return g.gelu(x, "none");
-      case "gelu-tanh":
-        return g.gelu(x, "tanh");
-      case "relu":
-        return g.relu(x);
-      case "relu2": {
-        const positive = g.relu(x);
-        return g.multiply(positive, positive);
-      }
-    }
   }
 
   /** [N, V]. */
