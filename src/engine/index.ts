@@ -18,15 +18,14 @@ export {
   type GeneratedToken,
   type GenerateOptions,
   LanguageModel,
-  type LoadModelOptions,
   type LogLikelihood,
   loadLanguageModel,
-  type Precision,
   type Reading,
   type RunFacts,
   type Score,
   type ScoreOptions,
 } from "./language-model.ts";
+export type { LoadModelOptions, Precision } from "./load-options.ts";
 export { type OnnxRuntimeOptions, onnxRuntimeBackend } from "./onnxruntime/index.ts";
 export type { Provider } from "./onnxruntime/runtime.ts";
 export { referenceBackend } from "./reference/index.ts";

@@ -20,31 +20,10 @@ import {
 import type { Tensor } from "../tensor/index.ts";
 import { type Backend, DisposedError, type Session } from "./backend.ts";
 import { Decoder, type RunOptions } from "./decoder.ts";
+import { chooseCapacity, choosePrecision, type LoadModelOptions, type Precision } from "./load-options.ts";
 import { onnxRuntimeBackend } from "./onnxruntime/index.ts";
-import { readParameters } from "./parameters.ts";
+import { readParameters, weightsOf } from "./parameters.ts";
 import { argMax, logProbability, type SamplingOptions, sampler } from "./sampling.ts";
-
-/** float32: every weight dequantised. quantized: matrices stay in the blocks of the file. */
-export type Precision = "float32" | "quantized";
-
-export interface LoadModelOptions {
-  /** ONNX Runtime's for this place when absent. */
-  readonly backend?: Backend;
-  /** "auto" (when absent): quantized where the file holds quantised blocks. */
-  readonly precision?: Precision | "auto";
-  /** The most tokens that a sequence may have, as the cache's limit; none when absent: the cache grows as needed. */
-  readonly capacity?: number;
-  /** Of quantised weights: whether the session for decoding is loaded at once, and not at the first `generate`. */
-  readonly decoding?: boolean;
-  /** Of a model with ALiBi: "dense" accepts any bias by distance among `encodings`, at the cost of scores in memory;
-   *  "columns" (when absent) takes none, and only a bias that is linear in the distance. */
-  readonly attentionBias?: "columns" | "dense";
-  /** Threads of a run; the backend's choice when absent. */
-  readonly threads?: number;
-  readonly signal?: AbortSignal;
-  /** Weights read, of all. */
-  readonly onProgress?: (progress: { readonly done: number; readonly total: number }) => void;
-}
 
 /** How a call sees positions. */
 export interface EncodingOptions {
@@ -149,27 +128,17 @@ export async function createLanguageModel(
         "use loadSequenceToSequenceModel",
     );
   }
-  const asked = options.precision ?? "auto";
-  if (asked === "quantized" && !checkpoint.isQuantized) {
-    throw new RangeError(
-      `load: expected quantised weights for precision "quantized", got floats in ${checkpoint.description.name}`,
-    );
-  }
-  const precision = asked === "auto" ? (checkpoint.isQuantized ? "quantized" : "float32") : asked;
-  const { capacity } = options;
-  if (capacity !== undefined && (!Number.isInteger(capacity) || capacity < 1)) {
-    throw new RangeError(`load: expected a capacity that is an integer of at least 1, got ${capacity}`);
-  }
-  const isQuantized = precision === "quantized";
-  const form = isQuantized ? { form: (weight: string) => checkpoint.form(weight) } : {};
+  const { precision, form } = choosePrecision(options, checkpoint);
+  const { initial, limit } = chooseCapacity(options);
   const attentionBias = options.attentionBias ?? "columns";
   const common = { queryFactors: true, attentionBias, ...form } as const;
   const program = buildDecoder(spec, common);
   const learned = await readLearnedPositions(checkpoint);
   const { signal, onProgress, threads } = options;
-  const decoding = isQuantized
-    ? buildDecoder(spec, { ...common, accuracyLevel: 4, neutralSinks: true, losses: false })
-    : undefined;
+  const decoding =
+    precision === "quantized"
+      ? buildDecoder(spec, { ...common, accuracyLevel: 4, neutralSinks: true, losses: false })
+      : undefined;
   const atOnce = decoding !== undefined && options.decoding === true;
   // The same weights, so what is read serves both.
   const wanted = new Map([...program.parameters, ...(atOnce ? decoding.parameters : [])]);
@@ -180,7 +149,7 @@ export async function createLanguageModel(
   signal?.throwIfAborted();
   const shared = threads === undefined ? {} : { threads };
   const { spareRows } = program;
-  const sizes = { capacity: (capacity ?? 0) + spareRows };
+  const sizes = { capacity: initial + spareRows };
   const exact = await backend.load(program.graph, parameters, { sizes, ...shared });
   const load = async ({ graph }: DecoderProgram, weights: ReadonlyMap<string, Tensor>): Promise<Session> =>
     backend.load(graph, weights, { shareStates: exact, ...shared });
@@ -193,18 +162,8 @@ export async function createLanguageModel(
     learned,
     attentionBias,
     // A table of positions is fed in, not a parameter.
-    unused: checkpoint.unusedTensors([
-      ...[...program.parameters.values()].flatMap(({ weight, joined = [{ weight }] }) =>
-        joined.map((one) => one.weight),
-      ),
-      "positions.weight",
-    ]),
-    decoder: new Decoder(
-      { exact, spareRows, ...(fast === undefined ? {} : { fast }) },
-      spec,
-      capacity ?? 0,
-      capacity ?? Number.POSITIVE_INFINITY,
-    ),
+    unused: checkpoint.unusedTensors([...weightsOf(program), "positions.weight"]),
+    decoder: new Decoder({ exact, spareRows, ...(fast === undefined ? {} : { fast }) }, spec, initial, limit),
   });
 }
 

@@ -1,12 +1,18 @@
 // A checkpoint's weights as a graph wants them: each is read once, and its parts go to the parameters that name it.
 
 import type { QuantizedMatrix } from "../formats/weights/index.ts";
-import type { Checkpoint, DecoderProgram, ParameterSource } from "../models/index.ts";
+import { type Checkpoint, type DecoderProgram, type ParameterSource, readFrom } from "../models/index.ts";
 import { elementCount, type Tensor, tensor } from "../tensor/index.ts";
 
 export interface ReadOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** The checkpoint's weights that programs read. */
+export function weightsOf(...programs: readonly Pick<DecoderProgram, "parameters">[]): Set<string> {
+  const sources = programs.flatMap(({ parameters }) => [...parameters.values()]);
+  return new Set(sources.flatMap(readFrom).map(({ weight }) => weight));
 }
 
 /**
@@ -26,22 +32,25 @@ export async function readParameters(
     else list.push(entry);
   }
   const out = new Map<string, Tensor>();
+  const total = weightsOf(program).size;
   let done = 0;
-  for (const [weight, entries] of byWeight) {
+  for (const entries of byWeight.values()) {
     signal?.throwIfAborted();
-    const { shape, part, joined = [{ weight, shape }] } = entries[0]![1];
+    const { part } = entries[0]![1];
+    const stored = readFrom(entries[0]![1]);
     if (part === "float32") {
       const parts: Float32Array[] = [];
-      for (const one of joined) parts.push(await checkpoint.readFloat32(one.weight, one.shape));
+      for (const one of stored) parts.push(await checkpoint.readFloat32(one.weight, one.shape));
       const data = concatenate(parts);
       for (const [name, source] of entries) out.set(name, floats(data, source));
     } else {
       const parts: QuantizedMatrix[] = [];
-      for (const one of joined) parts.push(await checkpoint.readQuantized(one.weight, one.shape as [number, number]));
+      for (const one of stored) parts.push(await checkpoint.readQuantized(one.weight, one.shape as [number, number]));
       const matrix = joinMatrices(parts);
       for (const [name, source] of entries) out.set(name, quantizedPart(matrix, source));
     }
-    onProgress?.(++done, byWeight.size);
+    done += stored.length;
+    onProgress?.(done, total);
   }
   return out;
 }

@@ -12,7 +12,6 @@ import {
   buildEncoderDecoderDecoder,
   type Checkpoint,
   createBiasPositions,
-  type DecoderProgram,
   type LearnedBiases,
   type ModelSpec,
   openCheckpoint,
@@ -25,16 +24,15 @@ import {
   type EncodingOptions,
   type GeneratedToken,
   type GenerateOptions,
-  type LoadModelOptions,
   type LogLikelihood,
-  type Precision,
   type RunFacts,
   readScaling,
   type Score,
   type ScoreOptions,
 } from "./language-model.ts";
+import { chooseCapacity, choosePrecision, type LoadModelOptions, type Precision } from "./load-options.ts";
 import { onnxRuntimeBackend } from "./onnxruntime/index.ts";
-import { readParameters } from "./parameters.ts";
+import { readParameters, weightsOf } from "./parameters.ts";
 import { argMax, logProbability, sampler } from "./sampling.ts";
 import { chunkRows, Encoder, embeddedSession } from "./sequence-to-sequence.ts";
 
@@ -69,24 +67,17 @@ export async function createSequenceToSequenceModel(
 ): Promise<SequenceToSequenceModel> {
   const { spec } = checkpoint;
   const { name } = checkpoint.description;
-  const { signal, onProgress, threads, capacity, backend = onnxRuntimeBackend() } = options;
+  const { signal, onProgress, threads, backend = onnxRuntimeBackend() } = options;
   if (spec.encoder === undefined) {
     throw new RangeError(`load: expected a model with an encoder and a decoder, got a decoder alone in ${name}`);
   }
-  const asked = options.precision ?? "auto";
-  if (asked === "quantized" && !checkpoint.isQuantized) {
-    throw new RangeError(`load: expected quantised weights for precision "quantized", got floats in ${name}`);
-  }
-  const precision = asked === "auto" ? (checkpoint.isQuantized ? "quantized" : "float32") : asked;
-  if (capacity !== undefined && (!Number.isInteger(capacity) || capacity < 1)) {
-    throw new RangeError(`load: expected a capacity that is an integer of at least 1, got ${capacity}`);
-  }
+  const { precision, form } = choosePrecision(options, checkpoint);
   const isQuantized = precision === "quantized";
-  const form = isQuantized ? { form: (weight: string) => checkpoint.form(weight) } : {};
+  const { initial, limit } = chooseCapacity(options);
   const learned = await readLearnedBiases(checkpoint);
   const programs = buildEncoderDecoder(spec, form);
   const all = [programs.embedding, programs.encoderStart, ...programs.encoderLayers, programs.decoder];
-  const total = all.reduce((sum, program) => sum + weightsOf(program), 0);
+  const total = all.reduce((sum, program) => sum + weightsOf(program).size, 0);
   const shared = threads === undefined ? {} : { threads };
   const sessions: Session[] = [];
   try {
@@ -104,7 +95,7 @@ export async function createSequenceToSequenceModel(
       const isDecoder = program === programs.decoder;
       sessions.push(
         await backend.load(program.graph, weights, {
-          ...(isDecoder ? { sizes: { capacity: capacity ?? 0, source: 0 } } : { takesTurns: true }),
+          ...(isDecoder ? { sizes: { capacity: initial, source: 0 } } : { takesTurns: true }),
           ...shared,
         }),
       );
@@ -129,9 +120,7 @@ export async function createSequenceToSequenceModel(
       precision,
       learned,
       unused: checkpoint.unusedTensors([
-        ...all.flatMap(({ parameters }) =>
-          [...parameters.values()].flatMap(({ weight, joined = [{ weight }] }) => joined.map((one) => one.weight)),
-        ),
+        ...weightsOf(...all),
         // Fed in, not parameters.
         ...biasWeights(spec).encoder,
         ...biasWeights(spec).decoder,
@@ -145,18 +134,14 @@ export async function createSequenceToSequenceModel(
           ...(isQuantized ? { fast: () => (loaded === undefined ? loadFast() : Promise.resolve(loaded)) } : {}),
         },
         spec,
-        capacity ?? 0,
-        capacity ?? Number.POSITIVE_INFINITY,
+        initial,
+        limit,
       ),
     });
   } catch (error) {
     for (const session of sessions) await session.dispose();
     throw error;
   }
-}
-
-function weightsOf({ parameters }: DecoderProgram): number {
-  return new Set([...parameters.values()].map(({ weight }) => weight)).size;
 }
 
 /** Our names of the learned biases. */

@@ -7,10 +7,10 @@
 // losses leave the graph: [T, V] never exists.
 
 import { type Graph, type GraphBuilder, graphBuilder, type Value } from "../graph/index.ts";
+import { activate } from "./activation.ts";
 import { attendWithColumns, type BiasForm, biasColumns, biasForm, columnsHeadDim, spareRows } from "./bias-columns.ts";
 import { rotaryPairs } from "./positions.ts";
 import {
-  type Activation,
   type AttentionSpec,
   type LayerSpec,
   type MlpSpec,
@@ -46,6 +46,11 @@ export interface ParameterSource {
 export interface JoinedWeight {
   readonly weight: string;
   readonly shape: readonly number[];
+}
+
+/** The checkpoint's weights that a parameter is read from, in order. */
+export function readFrom({ weight, shape, joined }: ParameterSource): readonly JoinedWeight[] {
+  return joined ?? [{ weight, shape }];
 }
 
 export interface DecoderOptions {
@@ -352,34 +357,16 @@ class Builder {
     const { intermediateSize, bias } = spec;
     let middle: Value;
     if (spec.kind === "plain") {
-      middle = this.#activate(this.#linear(x, name("up"), intermediateSize, hiddenSize, bias), spec.activation);
+      middle = activate(g, this.#linear(x, name("up"), intermediateSize, hiddenSize, bias), spec.activation);
     } else {
       const names = [name("gate"), name("up")];
       const joined = this.#join(name("gateUp"), names, [intermediateSize, intermediateSize], hiddenSize);
       const [gate, up] = joined
         ? g.split(this.#linear(x, name("gateUp"), 2 * intermediateSize, hiddenSize, bias), 2)
         : names.map((one) => this.#linear(x, one, intermediateSize, hiddenSize, bias));
-      middle = g.multiply(this.#activate(gate!, spec.activation), up!);
+      middle = g.multiply(activate(g, gate!, spec.activation), up!);
     }
     return this.#linear(middle, name("down"), hiddenSize, intermediateSize, bias);
-  }
-
-  #activate(x: Value, activation: Activation): Value {
-    const g = this.#g;
-    switch (activation) {
-      case "silu":
-        return g.silu(x);
-      case "gelu":
-        return g.gelu(x, "none");
-      case "gelu-tanh":
-        return g.gelu(x, "tanh");
-      case "relu":
-        return g.relu(x);
-      case "relu2": {
-        const positive = g.relu(x);
-        return g.multiply(positive, positive);
-      }
-    }
   }
 
   // The head.

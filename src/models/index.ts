@@ -21,6 +21,7 @@ export {
   type DecoderOptions,
   type DecoderProgram,
   type ParameterSource,
+  readFrom,
   type WeightForm,
 } from "./decoder.ts";
 export {

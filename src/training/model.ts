@@ -42,6 +42,8 @@ export interface SmallDecoderOptions {
   readonly groups?: readonly number[];
   /** Keys that a layer's queries see, null for all; one a layer. */
   readonly windows?: readonly (number | null)[];
+  /** Multiplies the token embeddings; 1 when absent. */
+  readonly embeddingScale?: number;
   /** Multiplies query · key: 1/√D when absent. T5 has 1. */
   readonly scale?: number;
 }
@@ -92,7 +94,7 @@ export function smallDecoder(options: SmallDecoderOptions): TrainableSpec {
   return {
     vocabSize,
     hiddenSize,
-    embedding: { scale: 1, norm: options.embeddingNorm ? norm : null },
+    embedding: { scale: options.embeddingScale ?? 1, norm: options.embeddingNorm ? norm : null },
     layers: Array.from({ length: numLayers }, (_, index) => layer(index)),
     finalNorm: norm,
     head: { tied: options.tied ?? true, bias: false, scale: 1, softcap: null },
