@@ -35,4 +35,31 @@ export {
 } from "./parameters.ts";
 export { lossProgram, modelLayout, type ProgramOptions, type StepOptions, stepProgram } from "./program.ts";
 export { constantRate, type Schedule, type ScheduleOptions, warmupCosine, warmupStableDecay } from "./schedule.ts";
+export {
+  type AdditionOptions,
+  type AssociativeRecallOptions,
+  addition,
+  associativeRecall,
+  copy,
+  createTask,
+  type Example,
+  exampleBatch,
+  exampleStream,
+  exampleText,
+  expectSize,
+  type PasskeyOptions,
+  passkey,
+  reverse,
+  type SortingOptions,
+  sorting,
+  type Task,
+  type TaskBatchOptions,
+  type TaskName,
+  type TaskOptions,
+  type Turn,
+  taskBatches,
+  taskLength,
+  taskNames,
+  tasks,
+} from "./tasks/index.ts";
 export { type StepResult, Trainer, type TrainerOptions, type TrainingCheckpoint } from "./trainer.ts";
