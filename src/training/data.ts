@@ -88,3 +88,42 @@ export function tokenBatches(tokens: ArrayLike<number>, options: TokenBatchOptio
     },
   };
 }
+
+/**
+ * Windows of a text in order, one after the other from its start, for losses that are compared between runs.
+ *
+ * @param options `tokens`: how many to take, spread evenly over the text; all that fill whole batches when absent.
+ *   `batchSize`: 8 when absent
+ * @throws RangeError when the text is too short for one batch
+ */
+export function validationBatches(
+  tokens: ArrayLike<number>,
+  options: { readonly length: number; readonly batchSize?: number; readonly tokens?: number },
+): Batch[] {
+  const { length, batchSize = 8 } = options;
+  const windows = Math.floor((tokens.length - 1) / length);
+  const wanted = Math.min(windows, Math.ceil((options.tokens ?? tokens.length) / length));
+  const count = Math.floor(wanted / batchSize);
+  if (count < 1) {
+    throw new RangeError(
+      `validationBatches: expected more than ${batchSize * length} tokens, got ${Math.min(tokens.length, options.tokens ?? tokens.length)}`,
+    );
+  }
+  const start = (window: number): number => Math.floor((window * windows) / (count * batchSize)) * length;
+  return Array.from({ length: count }, (_, batch) => {
+    const inputs = new BigInt64Array(batchSize * length);
+    const targets = new BigInt64Array(batchSize * length);
+    for (let b = 0; b < batchSize; b++) {
+      const from = start(batch * batchSize + b);
+      for (let t = 0; t < length; t++) {
+        inputs[b * length + t] = BigInt(tokens[from + t]!);
+        targets[b * length + t] = BigInt(tokens[from + t + 1]!);
+      }
+    }
+    const shape = [batchSize, length];
+    return {
+      tokens: tensor("i64", shape, inputs) as Tensor<"i64">,
+      targets: tensor("i64", shape, targets) as Tensor<"i64">,
+    };
+  });
+}

@@ -5,7 +5,7 @@
 
 export { type BlockSizes, bloomBlocks, gpt2Blocks, type LlamaBlockSizes, llamaBlocks, mptBlocks } from "./blocks.ts";
 export { decodeTrainingCheckpoint, encodeSafetensors, encodeTrainingCheckpoint } from "./checkpoint.ts";
-export { type Batch, type BatchSource, type TokenBatchOptions, tokenBatches } from "./data.ts";
+export { type Batch, type BatchSource, type TokenBatchOptions, tokenBatches, validationBatches } from "./data.ts";
 export {
   isLearned,
   type LearnedEncoding,
@@ -34,6 +34,19 @@ export {
   unpackWeights,
 } from "./parameters.ts";
 export { lossProgram, modelLayout, type ProgramOptions, type StepOptions, stepProgram } from "./program.ts";
+export {
+  type RecipeBlocks,
+  type RecipeEncoding,
+  type RecipeOptions,
+  type RecipeSize,
+  recipeEncodings,
+  recipeSizes,
+  type TrainingPlan,
+  type TrainingRecipe,
+  trainingPlan,
+  trainingRecipe,
+} from "./recipe.ts";
+export { type RunCheckpoint, type RunOptions, type RunResult, runRecipe, type TrainingRow } from "./run.ts";
 export { constantRate, type Schedule, type ScheduleOptions, warmupCosine, warmupStableDecay } from "./schedule.ts";
 export {
   type AdditionOptions,
@@ -43,6 +56,7 @@ export {
   copy,
   createTask,
   type Example,
+  evaluateTask,
   exampleBatch,
   exampleStream,
   exampleText,
@@ -50,16 +64,20 @@ export {
   type PasskeyOptions,
   passkey,
   reverse,
+  type Scorer,
   type SortingOptions,
   sorting,
   type Task,
   type TaskBatchOptions,
+  type TaskEvaluationOptions,
   type TaskName,
   type TaskOptions,
+  type TaskResult,
   type Turn,
   taskBatches,
   taskLength,
   taskNames,
   tasks,
+  wilsonInterval,
 } from "./tasks/index.ts";
-export { type StepResult, Trainer, type TrainerOptions, type TrainingCheckpoint } from "./trainer.ts";
+export { type Scores, type StepResult, Trainer, type TrainerOptions, type TrainingCheckpoint } from "./trainer.ts";

@@ -148,12 +148,12 @@ export function decoderPositions(
   });
 }
 
-/** The loss of every token, [N], 0 where the target does not count. */
-export function decoderLosses(
+/** Logits of every token, [N, V]. */
+export function decoderLogits(
   g: GraphBuilder,
   spec: TrainableSpec,
   positions: readonly PositionParts[],
-  { tokens, targets }: DecoderInputs,
+  tokens: Value,
   parameter: ParameterSource,
 ): Value {
   const [batch, length] = tokens.shape as [number, number];
@@ -168,9 +168,25 @@ export function decoderLosses(
     }
     x = g.scope(`layers[${index}]`, () => build.layer(x, layer, index, group.layer(index)));
   });
+  return g.scope("head", () => build.logits(x));
+}
+
+/** The loss of every token, [N], 0 where the target does not count. */
+export function decoderLosses(
+  g: GraphBuilder,
+  spec: TrainableSpec,
+  positions: readonly PositionParts[],
+  { tokens, targets }: DecoderInputs,
+  parameter: ParameterSource,
+): Value {
+  return targetLosses(g, decoderLogits(g, spec, positions, tokens, parameter), targets);
+}
+
+/** Losses [N] of targets [B, T] under logits [N, V], 0 where a target does not count. */
+export function targetLosses(g: GraphBuilder, logits: Value, targets: Value): Value {
   return g.scope("head", () => {
-    const flat = g.reshape(targets, [batch * length]);
-    const losses = g.crossEntropy(build.logits(x), g.maximum(flat, 0));
+    const flat = g.reshape(targets, [logits.shape[0] as number]);
+    const losses = g.crossEntropy(logits, g.maximum(flat, 0));
     return g.where(g.less(flat, 0), 0, losses);
   });
 }

@@ -1,0 +1,147 @@
+// The loop of a run: batches through a Trainer, a row of numbers now and then, a checkpoint at the caller's pace. It knows
+// no files: who calls it writes rows and checkpoints, so the same loop runs in Node and in a page. Every row and weight is
+// a function of the recipe and the data alone, interrupted or not; speeds are the exception.
+
+import { nope } from "../encodings/index.ts";
+import type { Backend } from "../engine/index.ts";
+import type { Tensor } from "../tensor/index.ts";
+import type { Batch, BatchSource } from "./data.ts";
+import { isLearned } from "./encodings.ts";
+import { type TrainingRecipe, trainingPlan } from "./recipe.ts";
+import { Trainer, type TrainingCheckpoint } from "./trainer.ts";
+
+/** What is said of a run while it goes on. */
+export type TrainingRow =
+  | {
+      readonly kind: "train";
+      /** Steps done. */
+      readonly step: number;
+      /** Tokens seen. */
+      readonly tokens: number;
+      /** Mean loss in nats a token, of the batches since the row before, each before its update. */
+      readonly loss: number;
+      /** Of the last step, before clipping. */
+      readonly gradientNorm: number;
+      readonly learningRate: number;
+    }
+  | {
+      readonly kind: "validation";
+      readonly step: number;
+      readonly tokens: number;
+      /** Mean loss in nats a token of text that is not trained on, at the training length. */
+      readonly loss: number;
+    };
+
+/** Where a run goes on: the trainer's state, and the losses that no row has told yet. */
+export interface RunCheckpoint extends TrainingCheckpoint {
+  readonly pendingLosses: readonly number[];
+}
+
+export interface RunOptions {
+  readonly recipe: TrainingRecipe;
+  readonly backend: Backend;
+  readonly data: BatchSource;
+  /** Batches whose loss is told beside. */
+  readonly validation?: readonly Batch[];
+  /** Steps between rows of training; 20 when absent. */
+  readonly rowEvery?: number;
+  /** Steps between rows of validation; a twentieth of the run when absent. */
+  readonly validateEvery?: number;
+  /** Weights to begin with, by our names: a fine-tuning. Those of the model that they lack begin as the recipe's seed has
+   *  them. */
+  readonly weights?: ReadonlyMap<string, Tensor>;
+  readonly checkpoint?: RunCheckpoint;
+  readonly threads?: number;
+  /** Parts of a batch, one after the other; 1 when absent. */
+  readonly microBatches?: number;
+  /** Stops before the next step; the run can go on from the checkpoint that is returned. */
+  readonly signal?: AbortSignal;
+  /** A row, in order. */
+  readonly onRow?: (row: TrainingRow) => void | Promise<void>;
+  /** After every step; `checkpoint` takes a copy of everything, for those who want one. */
+  readonly onStep?: (
+    progress: { readonly step: number; readonly loss: number },
+    checkpoint: () => Promise<RunCheckpoint>,
+  ) => void | Promise<void>;
+}
+
+export interface RunResult {
+  /** False when the signal stopped it. */
+  readonly finished: boolean;
+  readonly checkpoint: RunCheckpoint;
+}
+
+/**
+ * Trains a recipe to its end, or until the signal.
+ *
+ * @throws RangeError when the recipe and the data or the weights do not fit, or the loss is not a number any more
+ */
+export async function runRecipe(options: RunOptions): Promise<RunResult> {
+  const { recipe, data, validation = [], rowEvery = 20, signal, checkpoint: from } = options;
+  if (data.batchSize !== recipe.batchSize || data.length !== recipe.length) {
+    throw new RangeError(
+      `runRecipe: expected batches of ${recipe.batchSize} × ${recipe.length}, got ${data.batchSize} × ${data.length}`,
+    );
+  }
+  const validateEvery = options.validateEvery ?? Math.max(1, Math.round(recipe.steps / 20));
+  const { rate, ...plan } = trainingPlan(recipe);
+  const { batchSize, length, seed, dropAt, steps } = recipe;
+  const trainer = await Trainer.create({
+    ...plan,
+    batchSize,
+    length,
+    seed,
+    backend: options.backend,
+    microBatches: options.microBatches ?? 1,
+    ...(options.threads === undefined ? {} : { threads: options.threads }),
+    ...(from !== undefined ? { checkpoint: from } : options.weights !== undefined ? { weights: options.weights } : {}),
+  });
+  let pending = [...(from?.pendingLosses ?? [])];
+  const capture = async (): Promise<RunCheckpoint> => ({ ...(await trainer.checkpoint()), pendingLosses: pending });
+  const drop = (): void => {
+    if (dropAt === null || trainer.step < dropAt) return;
+    trainer.setEncodings(plan.encodings.map((encoding) => (isLearned(encoding) ? encoding : nope())));
+  };
+  const validate = async (): Promise<void> => {
+    if (validation.length === 0) return;
+    const means: number[] = [];
+    for (const batch of validation) means.push(mean((await trainer.losses(batch)).data));
+    const step = trainer.step;
+    await options.onRow?.({ kind: "validation", step, tokens: step * batchSize * length, loss: mean(means) });
+  };
+  try {
+    drop();
+    if (trainer.step === 0) await validate();
+    while (trainer.step < steps) {
+      // A run of the session blocks its thread: signals and timers get their turn here.
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      if (signal?.aborted) return { finished: false, checkpoint: await capture() };
+      const { step, loss, reports } = await trainer.update(data.batch(trainer.step));
+      pending.push(loss);
+      const done = trainer.step;
+      if (done % rowEvery === 0 || done === steps) {
+        await options.onRow?.({
+          kind: "train",
+          step: done,
+          tokens: done * batchSize * length,
+          loss: mean(pending),
+          gradientNorm: reports.gradientNorm ?? Number.NaN,
+          learningRate: rate(step),
+        });
+        pending = [];
+      }
+      if (done === dropAt) drop();
+      if (done % validateEvery === 0 || done === steps) await validate();
+      await options.onStep?.({ step: done, loss }, capture);
+    }
+    return { finished: true, checkpoint: await capture() };
+  } finally {
+    await trainer.dispose();
+  }
+}
+
+function mean(values: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < values.length; i++) sum += values[i]!;
+  return sum / values.length;
+}
