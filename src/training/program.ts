@@ -3,7 +3,14 @@
 
 import { type Graph, type GraphBuilder, gradients, graphBuilder, type Value } from "../graph/index.ts";
 import type { TrainingEncoding } from "./encodings.ts";
-import { decoderLosses, decoderPositions, type ParameterSource, type TrainableSpec } from "./model.ts";
+import {
+  decoderLogits,
+  decoderLosses,
+  decoderPositions,
+  type ParameterSource,
+  type TrainableSpec,
+  targetLosses,
+} from "./model.ts";
 import type { Optimizer } from "./optimizer.ts";
 import { decayMask, layoutParameters, type ParameterLayout, type ParameterSpec } from "./parameters.ts";
 
@@ -87,17 +94,19 @@ export function stepProgram(options: StepOptions, layout: ParameterLayout): Grap
   return g.build();
 }
 
-/** The program of a forward pass: losses [B, T] of tokens, 0 where a target does not count. Weights are an input. */
+/** The program of a forward pass, outputs [B, T]: losses of the targets, 0 where one does not count; and correct, whether
+ *  a target is what greedy decoding says there (the first of the largest logits), false where it does not count. Weights
+ *  are an input. */
 export function lossProgram({ spec, encodings, batchSize, length }: ProgramOptions, layout: ParameterLayout): Graph {
   const g = graphBuilder("losses");
-  const inputs = {
-    tokens: g.input("tokens", "i64", [batchSize, length]),
-    targets: g.input("targets", "i64", [batchSize, length]),
-  };
+  const shape = [batchSize, length];
+  const tokens = g.input("tokens", "i64", shape);
+  const targets = g.input("targets", "i64", shape);
   const parameter = sliced(g, g.input(weightsState, "f32", [layout.size]), layout);
   const positions = decoderPositions(g, spec, encodings, length, parameter);
-  const losses = decoderLosses(g, spec, positions, inputs, parameter);
-  g.output("losses", g.reshape(losses, [batchSize, length]));
+  const logits = decoderLogits(g, spec, positions, tokens, parameter);
+  g.output("losses", g.reshape(targetLosses(g, logits, targets), shape));
+  g.output("correct", g.equal(g.reshape(g.argMax(logits), shape), targets));
   return g.build();
 }
 

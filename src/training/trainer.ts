@@ -38,6 +38,14 @@ export interface StepResult {
   readonly reports: Readonly<Record<string, number>>;
 }
 
+/** What a model says of a batch's targets, [B, T]. */
+export interface Scores {
+  /** In nats, 0 where a target does not count. */
+  readonly losses: Tensor<"f32">;
+  /** Whether greedy decoding gives the target, false where it does not count. */
+  readonly correct: Tensor<"bool">;
+}
+
 export class Trainer implements AsyncDisposable {
   readonly layout: ParameterLayout;
   readonly options: TrainerOptions;
@@ -119,6 +127,11 @@ export class Trainer implements AsyncDisposable {
    * @param encodings other encodings than those in training (a rotation under another scaling), one a group
    */
   async losses(batch: Batch, encodings: readonly TrainingEncoding[] = this.#encodings): Promise<Tensor<"f32">> {
+    return (await this.scores(batch, encodings)).losses;
+  }
+
+  /** The loss of every token, and whether it is what the model would have said: see `losses`. */
+  async scores(batch: Batch, encodings: readonly TrainingEncoding[] = this.#encodings): Promise<Scores> {
     const [batchSize, length] = batch.tokens.shape as [number, number];
     const key = `${batchSize}×${length}`;
     let session = this.#evaluators.get(key);
@@ -129,13 +142,13 @@ export class Trainer implements AsyncDisposable {
       this.#evaluators.set(key, session);
     }
     const weights = await this.#session.readState(weightsState);
-    const { losses } = await (await session).run({
+    const { losses, correct } = await (await session).run({
       tokens: batch.tokens,
       targets: batch.targets,
       weights,
       ...this.#feeds(encodings, length),
     });
-    return losses as Tensor<"f32">;
+    return { losses: losses as Tensor<"f32">, correct: correct as Tensor<"bool"> };
   }
 
   /**

@@ -52,6 +52,7 @@ export { type AdditionOptions, addition } from "./addition.ts";
 export { type AssociativeRecallOptions, associativeRecall } from "./associative-recall.ts";
 export { exampleBatch, type TaskBatchOptions, taskBatches, taskLength } from "./batches.ts";
 export { copy } from "./copy.ts";
+export { evaluateTask, type Scorer, type TaskEvaluationOptions, type TaskResult } from "./evaluate.ts";
 export { type PasskeyOptions, passkey } from "./passkey.ts";
 export { reverse } from "./reverse.ts";
 export { type SortingOptions, sorting } from "./sorting.ts";
@@ -65,3 +66,4 @@ export {
   type Turn,
   taskNames,
 } from "./task.ts";
+export { wilsonInterval } from "./wilson.ts";
