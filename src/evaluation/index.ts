@@ -1,0 +1,3 @@
+// longhand/evaluation: how far a model reads, measured, and kept in run folders.
+
+export * from "./run-folder/index.ts";
