@@ -29,7 +29,7 @@ export interface InspectedGroup {
   readonly layers: readonly number[];
   readonly layerType?: string;
   readonly site: Site;
-  /** rope, alibi, t5, learned, sinusoidal, nope. */
+  /** rope, alibi, t5, kerple, fire, learned, sinusoidal, nope. */
   readonly kind: string;
   readonly ropeType: string | null;
   readonly headDim: number;
@@ -179,6 +179,8 @@ function inspectGroup(
   };
   switch (position.kind) {
     case "nope":
+    case "kerple":
+    case "fire":
       return common;
     case "alibi":
       return { ...common, slopes: Array.from(alibiSlopes(position), (slope) => slope * (position.slopeScale ?? 1)) };

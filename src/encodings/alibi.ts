@@ -93,9 +93,11 @@ export function alibiKeyBias(slopes: ArrayLike<number>, keyPositions: ArrayLike<
  * // => [-0.1875, -0.125, -0.0625, 0, -0.01171875, -0.0078125, -0.00390625, 0]
  * ```
  */
-export function alibi(
-  options: AlibiOptions,
-): AttentionBiasEncoding & { readonly slopes: Float64Array; readonly bidirectional: boolean } {
+export function alibi(options: AlibiOptions): AttentionBiasEncoding & {
+  readonly slopes: Float64Array;
+  readonly maxBias: number;
+  readonly bidirectional: boolean;
+} {
   const slopes = alibiSlopes(options);
   const bidirectional = options.bidirectional ?? false;
   return {
@@ -103,6 +105,7 @@ export function alibi(
     name: "alibi",
     numHeads: slopes.length,
     slopes,
+    maxBias: options.maxBias ?? 8,
     bidirectional,
     bias: (queryPositions, keyPositions) =>
       biasByDistance(

@@ -173,7 +173,7 @@ export function relativeMatrix(offset: number, options: SinusoidalOptions): Floa
  */
 export function sinusoidal(
   options: SinusoidalOptions & { readonly maxPositions?: number },
-): EmbeddingEncoding & { readonly hands: readonly SinusoidalHand[] } {
+): EmbeddingEncoding & Required<Omit<SinusoidalOptions, "hiddenSize">> & { readonly hands: readonly SinusoidalHand[] } {
   const maxPositions = options.maxPositions ?? Number.POSITIVE_INFINITY;
   if (maxPositions !== Number.POSITIVE_INFINITY) expectInteger("sinusoidal", "maxPositions", maxPositions, 1);
   channels("sinusoidal", options);
@@ -182,6 +182,9 @@ export function sinusoidal(
     name: "sinusoidal",
     hiddenSize: options.hiddenSize,
     maxPositions,
+    theta: options.theta ?? 10000,
+    layout: options.layout ?? "interleaved",
+    exponent: options.exponent ?? "vaswani",
     hands: sinusoidalHands(options.hiddenSize, options.theta, options.exponent),
     rows(positions) {
       for (let t = 0; t < positions.length; t++) {

@@ -10,11 +10,13 @@ import {
   createPositions,
   type DecoderProgram,
   type GroupPositions,
+  type LearnedPositions,
   type ModelSpec,
   openCheckpoint,
   type PositionChoice,
   type Positions,
   parseStrategy,
+  readLearnedPositions,
   type Strategy,
 } from "../models/index.ts";
 import type { Tensor } from "../tensor/index.ts";
@@ -161,23 +163,17 @@ export async function createLanguageModel(
     precision,
     learned,
     attentionBias,
-    // A table of positions is fed in, not a parameter.
-    unused: checkpoint.unusedTensors([...weightsOf(program), "positions.weight"]),
+    // What positions are made of is fed in, not a parameter.
+    unused: checkpoint.unusedTensors([...weightsOf(program), ...learned.weights]),
     decoder: new Decoder({ exact, spareRows, ...(fast === undefined ? {} : { fast }) }, spec, initial, limit),
   });
-}
-
-async function readLearnedPositions(checkpoint: Checkpoint): Promise<Float32Array | null> {
-  const position = checkpoint.spec.groups.map((group) => group.position).find((one) => one.kind === "learned");
-  if (position?.kind !== "learned") return null;
-  return checkpoint.readFloat32("positions.weight", [position.numPositions + position.offset, position.hiddenSize]);
 }
 
 interface Parts {
   readonly checkpoint: Checkpoint;
   readonly backend: Backend;
   readonly precision: Precision;
-  readonly learned: Float32Array | null;
+  readonly learned: LearnedPositions;
   readonly attentionBias: "columns" | "dense";
   readonly unused: readonly Finding[];
   readonly decoder: Decoder;
@@ -191,7 +187,7 @@ export class LanguageModel implements AsyncDisposable {
   readonly findings: readonly Finding[];
   readonly #backend: Backend;
   readonly #checkpoint: Checkpoint;
-  readonly #learned: Float32Array | null;
+  readonly #learned: LearnedPositions;
   readonly #attentionBias: "columns" | "dense";
   readonly #decoder: Decoder;
   #disposed = false;

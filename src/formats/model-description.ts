@@ -1,5 +1,6 @@
 // What every checkpoint format is read into: the model's shape, and how each layer knows positions. Plain data.
 
+import type { KerpleKind } from "../encodings/kerple.ts";
 import type { LogitTemperature } from "../encodings/logit-temperature.ts";
 import type { RotaryLayout } from "../encodings/position-encoding.ts";
 import type { RopeParameters } from "../encodings/rope/scaling/parameters.ts";
@@ -54,6 +55,19 @@ export type PositionSettings =
       readonly numBuckets: number;
       readonly maxDistance: number;
       readonly bidirectional: boolean;
+    }
+  | {
+      readonly site: "attention-bias";
+      readonly kind: "kerple";
+      readonly numHeads: number;
+      readonly variant: KerpleKind;
+    }
+  | {
+      readonly site: "attention-bias";
+      readonly kind: "fire";
+      readonly numHeads: number;
+      /** Of the network's one hidden layer. */
+      readonly hiddenUnits: number;
     };
 
 /** Layers that share their settings. */

@@ -13,11 +13,13 @@
 import type { PositionSettings } from "../formats/model-description.ts";
 import type { AttentionAttributes, GraphBuilder, Inputs, Value } from "../graph/index.ts";
 
-/** columns: as channels, for a bias that is linear in the distance. dense: as numbers added to scores, any bias. */
+/** columns: as channels, for a bias that is linear in the distance. dense: as numbers by distance. */
 export type BiasForm = "columns" | "dense";
 
-/** How a group's bias enters: by channels where it can and nothing else is asked for. */
-export function biasForm(position: PositionSettings, asked: BiasForm = "columns"): BiasForm {
+/** How a group's bias enters: ALiBi by channels where nothing else is asked for. rows: as it is at every query and key,
+ *  where the distance alone does not decide it (FIRE). */
+export function biasForm(position: PositionSettings, asked: BiasForm = "columns"): BiasForm | "rows" {
+  if (position.kind === "fire") return "rows";
   return position.kind === "alibi" ? asked : "dense";
 }
 

@@ -91,7 +91,7 @@ const float32: WeightForm = { kind: "float32" };
  * the token that follows each; both but with `losses: false`); `logitRows` [logitRows]. For a rotary group G `cos.G`, `sin.G` [positions, P], row p
  * position p; for an ALiBi group `queryColumns.G` [tokens, H, 8] and `keyColumns.G` [tokens, 8] (bias-columns.ts); for
  * another bias `bias.G` [H, distances], column d what is added at distance d, and `keys` [keys], the positions 0, 1, … of
- * all keys; where positions are embedded, `positionRows` [tokens, E]; with queryFactors `queryFactors.G` [tokens].
+ * all keys; for one that the distance does not decide `bias.G` [1, H, tokens, keys]; where positions are embedded, `positionRows` [tokens, E]; with queryFactors `queryFactors.G` [tokens].
  * Outputs: `losses` [rows], `logits` [logitRows, V]. States: `key.L`, `value.L` [1, K, capacity, D], wider with columns.
  *
  * @throws RangeError when the spec's sizes contradict each other, naming the layer
@@ -210,12 +210,16 @@ class Builder {
         }
         case "attention-bias": {
           const { numHeads } = group.position;
-          if (biasForm(group.position, this.#options.attentionBias) === "columns") {
+          const form = biasForm(group.position, this.#options.attentionBias);
+          if (form === "rows") {
+            return { bias: g.input(`bias.${index}`, "f32", [1, numHeads, "tokens", "keys"]), factors };
+          }
+          if (form === "columns") {
             const queries = g.input(`queryColumns.${index}`, "f32", ["tokens", numHeads, biasColumns]);
             const keys = g.input(`keyColumns.${index}`, "f32", ["tokens", biasColumns]);
             return { columns: { queries, keys }, factors };
           }
-          const byDistance = g.input(`bias.${index}`, "f32", [group.position.numHeads, "distances"]);
+          const byDistance = g.input(`bias.${index}`, "f32", [numHeads, "distances"]);
           return { bias: this.#bias(byDistance, tokens, pastLength), factors };
         }
         default:

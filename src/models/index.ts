@@ -33,6 +33,7 @@ export {
 } from "./encoder-decoder.ts";
 export { familyOf, modelFamilies } from "./families/index.ts";
 export { type DecoderFeatures, decoderSpec, type ModelFamily } from "./family.ts";
+export { type LearnedPositions, readLearnedPositions } from "./learned-positions.ts";
 export type { LayerWeight, ModelWeight, NameMap, WeightRule } from "./names.ts";
 export {
   createPositions,

@@ -47,6 +47,16 @@ export const layerWeights = [
   "mlpPostNorm.bias",
   // A bias learned by distance (T5): [buckets, H].
   "relativeBias.weight",
+  // KERPLE's numbers of each head, [H].
+  "kerple.r1",
+  "kerple.r2",
+  // FIRE's: two numbers, and a network from 1 over U to H.
+  "fire.c",
+  "fire.threshold",
+  "fire.layers.0.weight", // [U, 1]
+  "fire.layers.0.bias",
+  "fire.layers.1.weight", // [H, U]
+  "fire.layers.1.bias",
   // A decoder layer's attention to an encoder's output.
   "crossNorm.weight",
   "crossQuery.weight", // [H·D, E]

@@ -19,6 +19,7 @@ import { sinusoidal } from "../encodings/sinusoidal.ts";
 import type { ModelDescription, PositionGroup, PositionSettings } from "../formats/model-description.ts";
 import { type Tensor, tensor } from "../tensor/index.ts";
 import { type BiasForm, biasColumns, biasForm, keyColumns, queryColumns } from "./bias-columns.ts";
+import type { LearnedPositions } from "./learned-positions.ts";
 import { applyStrategy, type Strategy, strategyApplies, strategyOf } from "./strategy.ts";
 
 type Rope = Extract<PositionSettings, { site: "query-key" }>;
@@ -86,7 +87,7 @@ interface GroupSource {
  * The positions of a model under a choice.
  *
  * @param description how each group of layers knows positions
- * @param learned the rows of a learned table [N, E], for a model that has one
+ * @param learned what the checkpoint has learned about positions, for a model that has
  * @param attentionBias as the graph was built (DecoderOptions)
  * @throws RangeError for a strategy that the model has no place for, and whatever the strategy's parameters break
  * @example
@@ -106,7 +107,7 @@ interface GroupSource {
 export function createPositions(
   description: ModelDescription,
   choice: PositionChoice = {},
-  learned: Float32Array | null = null,
+  learned: LearnedPositions | null = null,
   attentionBias: BiasForm = "columns",
 ): Positions {
   const strategy = choice.scaling ?? { kind: "as-is" };
@@ -222,9 +223,15 @@ export function createPositions(
         return config === "drop" ? droppedTables(position, index) : ropeTables(config, index);
       }
       case "attention-bias": {
-        const encoding = (own as AttentionBiasEncoding | undefined) ?? biasEncoding(position);
+        const encoding = (own as AttentionBiasEncoding | undefined) ?? learned?.biases[index] ?? biasEncoding(position);
+        if (encoding.numHeads !== position.numHeads) {
+          throw new RangeError(
+            `encodings: expected a bias of ${position.numHeads} heads for group ${index}, got ${encoding.numHeads}`,
+          );
+        }
         const key = dropped ? "none" : own === undefined ? JSON.stringify(position) : identity(own);
         const form = biasForm(position, attentionBias);
+        if (form === "rows") return biasRows(encoding, index, dropped, `bias:${key}`);
         return form === "columns"
           ? columnTables(encoding, index, dropped, `bias:${key}`)
           : biasTables(encoding, index, dropped, `bias:${key}`);
@@ -252,7 +259,7 @@ export function createPositions(
   function embeddingSource(position: Extract<PositionSettings, { site: "embedding" }>): GroupSource {
     const index = groups.findIndex((group) => group.position === position);
     const own = choice.encodings?.[index] as EmbeddingEncoding | undefined;
-    const encoding = own ?? embeddingEncoding(position, learned);
+    const encoding = own ?? embeddingEncoding(position, learned?.rows ?? null);
     const dropped = strategy.kind === "drop";
     const { hiddenSize } = position;
     return {
@@ -443,6 +450,24 @@ function biasTables(encoding: AttentionBiasEncoding, index: number, dropped: boo
   };
 }
 
+/** bias.G [1, H, T, S]: what is added at each query of a chunk and each key. */
+function biasRows(encoding: AttentionBiasEncoding, index: number, dropped: boolean, key: string): SiteSource {
+  const { numHeads } = encoding;
+  return {
+    description: { site: "attention-bias", encoding: dropped ? "drop" : encoding.name },
+    maxLength: Number.POSITIVE_INFINITY,
+    dependsOnLength: false,
+    key: () => key,
+    open: () => (past, count, into) => {
+      const keys = past + count;
+      const rows = dropped
+        ? new Float32Array(numHeads * count * keys)
+        : Float32Array.from(encoding.bias(range(past, count), range(0, keys)));
+      into[`bias.${index}`] = tensor("f32", [1, numHeads, count, keys], rows);
+    },
+  };
+}
+
 /** The channels of queries and keys of a chunk: nothing is kept. */
 function columnTables(encoding: AttentionBiasEncoding, index: number, dropped: boolean, key: string): SiteSource {
   if (encoding.slopes === undefined) {
@@ -479,7 +504,7 @@ function biasEncoding(position: Extract<PositionSettings, { site: "attention-bia
       bias: (queries, keys) => encoding.bias(queries, keys).map((x) => x * slopeScale),
     };
   }
-  throw new RangeError("positions: expected a bias whose values are known, got T5's learned buckets; give `encodings`");
+  throw new RangeError(`positions: expected the learned numbers of ${position.kind}, got none; give \`encodings\``);
 }
 
 function embeddingEncoding(

@@ -13,6 +13,8 @@ export {
   positionFeeds,
   type TrainingEncoding,
 } from "./encodings.ts";
+export { type ExportDtype, type ExportForm, type ExportOptions, exportForm, exportModel } from "./export/index.ts";
+export { type ModelRecipe, readTrainable, recipeFrom, type TrainableModel } from "./import.ts";
 export { type SmallDecoderOptions, smallDecoder, type TrainableSpec } from "./model.ts";
 export {
   type AdamWOptions,
@@ -46,7 +48,14 @@ export {
   trainingPlan,
   trainingRecipe,
 } from "./recipe.ts";
-export { type RunCheckpoint, type RunOptions, type RunResult, runRecipe, type TrainingRow } from "./run.ts";
+export {
+  type RunCheckpoint,
+  type RunOptions,
+  type RunResult,
+  runRecipe,
+  type TrainingRow,
+  type Validation,
+} from "./run.ts";
 export { constantRate, type Schedule, type ScheduleOptions, warmupCosine, warmupStableDecay } from "./schedule.ts";
 export {
   type AdditionOptions,

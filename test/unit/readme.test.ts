@@ -68,7 +68,7 @@ test("ENCODINGS.md lists every family that runs, by its names in both formats", 
     .split("\n")
     .filter((line) => line.startsWith("| ") && !line.startsWith("| family") && !line.startsWith("| ---"))
     .map((line) => line.split("|").map((cell) => cell.trim()));
-  const listed = (column: number) => rows.flatMap((cells) => cells[column]!.split(", ")).sort();
+  const listed = (column: number) => rows.flatMap((cells) => cells[column]!.split(", ").filter(Boolean)).sort();
   expect(listed(2)).toEqual(modelFamilies.flatMap((family) => family.huggingFace).sort());
   expect(listed(3)).toEqual(modelFamilies.flatMap((family) => family.gguf).sort());
 });

@@ -84,6 +84,10 @@ export function groupTitle(group: InspectedGroup): string {
       return `ALiBi, ${group.slopes?.length} heads`;
     case "t5":
       return `T5 relative bias, ${group.buckets?.numBuckets} buckets to distance ${group.buckets?.maxDistance}, ${group.buckets?.bidirectional ? "both ways" : "looking back"}`;
+    case "kerple":
+      return "KERPLE, learned by head";
+    case "fire":
+      return "FIRE, a learned function of the distance's share";
     case "learned":
       return `learned absolute, ${number(group.maxPositions ?? 0)} rows`;
     case "sinusoidal":

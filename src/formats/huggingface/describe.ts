@@ -23,6 +23,7 @@ import {
   type SinusoidalFamily,
 } from "./families.ts";
 import { type LayerPlan, recurrentTypes } from "./layers.ts";
+import { longhandGroups, readTemperature } from "./longhand.ts";
 import { findMisspellings } from "./misspellings.ts";
 import { type ParsedRope, rotatedWidth } from "./rope-parameters.ts";
 import { readRope } from "./rope-settings.ts";
@@ -129,7 +130,10 @@ export function describeHuggingFace(config: unknown, options: DescribeOptions = 
     vocabSize: read(text.source, "vocab_size", count) ?? read(text.source, "padded_vocab_size", count),
     numParameters: options.numParameters ?? null,
     maxPositionEmbeddings: shape.maxPositionEmbeddings,
-    trainedLength: trainedLengthOf(text.source, groups.rope, groups.list, shape),
+    trainedLength:
+      family.kind === "longhand"
+        ? shape.maxPositionEmbeddings
+        : trainedLengthOf(text.source, groups.rope, groups.list, shape),
     groups: groups.list,
     findings: dedupe(findings),
   };
@@ -186,7 +190,7 @@ function readShape({ source, isPart }: TextModel, family: ReadFamily): Shape {
   const numHeads = bounded(source, "num_attention_heads", demand(source, spellings.numHeads, count), limits.heads);
   const groups = readKeyValueHeads(source, numHeads);
   const maxPositionEmbeddings =
-    family.kind === "t5" || family.kind === "nope" || family.kind === "alibi"
+    family.kind === "t5" || family.kind === "nope" || family.kind === "alibi" || family.kind === "longhand"
       ? readFirst(source, spellings.maxPositionEmbeddings)
       : readOrAssume(source, spellings.maxPositionEmbeddings, count);
   return {
@@ -288,6 +292,8 @@ function readGroups(source: Source, family: ReadFamily, shape: Shape): Groups {
       return { list: alibiGroups(source, family, shape), rope: [] };
     case "t5":
       return { list: t5Groups(source, family.everyLayer, shape), rope: [] };
+    case "longhand":
+      return { list: longhandGroups(source, shape), rope: [] };
   }
 }
 
@@ -458,6 +464,12 @@ function readTemperatures(
   family: RotaryFamily,
   rope: readonly ParsedRope[],
 ): (plan: LayerPlan) => LogitTemperature | null {
+  // Our own key: what a drop of the positions fitted, on the layers that have none (docs/longhand-form.md).
+  const { longhand_logit_temperature: fitted } = source.record;
+  if (fitted !== undefined) {
+    const temperature = readTemperature(fitted, join(source.path, "longhand_logit_temperature"));
+    return (plan) => (plan.rotary ? null : temperature);
+  }
   if (family.temperature === "llama4") {
     // The first releases wrote an integer here.
     const tuned = source.record.attn_temperature_tuning ?? source.defaults.attn_temperature_tuning ?? true;

@@ -103,6 +103,11 @@ export interface NopeFamily {
   readonly layers: LayerRule;
 }
 
+/** The project's own form: positions are listed by layers (longhand.ts). */
+export interface LonghandFamily {
+  readonly kind: "longhand";
+}
+
 /** One class, two encodings: the file chooses. */
 export interface ChoiceFamily {
   readonly kind: "choice";
@@ -116,6 +121,7 @@ export type Family =
   | AlibiFamily
   | T5Family
   | NopeFamily
+  | LonghandFamily
   | ChoiceFamily;
 
 const llama: RotaryFamily = {
@@ -408,6 +414,9 @@ export const families: Readonly<Record<string, Family>> = {
   umt5: { kind: "t5", everyLayer: true },
   longt5: { kind: "t5", everyLayer: false },
   switch_transformers: { kind: "t5", everyLayer: false },
+
+  // Every encoding, layer by layer
+  longhand: { kind: "longhand" },
 };
 
 /** Models whose configuration repeats another's: multimodal wrappers (their text model), custom code. */

@@ -1,6 +1,7 @@
 // Text to token ids and back, for every format that a model's tokenizer comes in.
 
 export { type ByteTokenizerOptions, byteTokenizer, byteTokenizerConfig } from "./byte.ts";
+export { byteTokenizerFiles } from "./byte-hugging-face.ts";
 export { ggufTokenizer } from "./gguf.ts";
 export { type HuggingFaceTokenizerOptions, huggingFaceTokenizer } from "./hugging-face/index.ts";
 export { llama2cTokenizer } from "./llama2c.ts";

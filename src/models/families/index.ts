@@ -11,6 +11,7 @@ import { gemma, gemma2, gemma3 } from "./gemma.ts";
 import { gptNeox } from "./gpt-neox.ts";
 import { gpt2 } from "./gpt2.ts";
 import { llama } from "./llama.ts";
+import { longhand } from "./longhand.ts";
 import { ministral, ministral3 } from "./ministral3.ts";
 import { mpt } from "./mpt.ts";
 import { olmo2 } from "./olmo2.ts";
@@ -45,6 +46,7 @@ export const modelFamilies: readonly ModelFamily[] = [
   bloom,
   mpt,
   t5,
+  longhand,
 ];
 
 const nearestByPosition: Readonly<Record<string, string>> = {
@@ -54,6 +56,8 @@ const nearestByPosition: Readonly<Record<string, string>> = {
   sinusoidal: "gpt2",
   alibi: "bloom",
   t5: "t5",
+  kerple: "longhand",
+  fire: "longhand",
 };
 
 /**
