@@ -1,4 +1,10 @@
 // longhand/evaluation: how far a model reads, measured, and kept in run folders.
+//
+//   text ── tasks/windows ──► tasks (loss by position, perplexity, retrieval) over a ScoringModel (model.ts)
+//   strategies: which positions a task runs under ──► rows ──► run-folder ──► statistics ──► a verdict
 
+export type { ScoringModel } from "./model.ts";
 export * from "./run-folder/index.ts";
 export * from "./statistics/index.ts";
+export * from "./strategies/index.ts";
+export * from "./tasks/index.ts";

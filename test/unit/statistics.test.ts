@@ -100,7 +100,7 @@ describe("the mean over windows", () => {
     };
     let holds = 0;
     for (let i = 0; i < 2000; i++) {
-      const { low, high } = meanOverWindows(of(Array.from({ length: n }, draw)), { seed: i % 3 });
+      const { low, high } = meanOverWindows(of(Array.from({ length: n }, draw)), { resamples: 2000, seed: i % 3 });
       if (low! <= 1 && 1 <= high!) holds++;
     }
     expect(holds / 2000).toBeGreaterThan(0.93);
@@ -121,7 +121,7 @@ describe("paired differences", () => {
           512,
         ),
       );
-      if (pairedDifference(a!, b!, { seed: i % 3 }).verdict !== "tie") claims++;
+      if (pairedDifference(a!, b!, { resamples: 2000, seed: i % 3 }).verdict !== "tie") claims++;
     }
     expect(claims / 2000).toBeLessThan(0.06);
   });

@@ -1,0 +1,13 @@
+// Tasks: what a model is asked, as data, and what is made of its answers.
+
+export { type LossOptions, lossByPosition, lossPasses, type Pass } from "./loss-by-position.ts";
+export {
+  type Perplexity,
+  type PerplexityOptions,
+  type PerplexityWindow,
+  perplexityOf,
+  perplexityWindows,
+  scorePerplexityWindow,
+  type WindowLoss,
+} from "./perplexity.ts";
+export { cutWindows, type Window, type WindowOptions } from "./windows.ts";
