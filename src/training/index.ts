@@ -90,3 +90,4 @@ export {
   wilsonInterval,
 } from "./tasks/index.ts";
 export { type Scores, type StepResult, Trainer, type TrainerOptions, type TrainingCheckpoint } from "./trainer.ts";
+export { widthScaledWeights } from "./width-scaled.ts";

@@ -3,22 +3,39 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { alibi, nope, rope } from "../../src/encodings/index.ts";
+import { type Backend, onnxRuntimeBackend, referenceBackend } from "../../src/engine/index.ts";
 import { byteTokenizer } from "../../src/formats/index.ts";
+import { tensor } from "../../src/tensor/index.ts";
 import {
+  adamW,
   addition,
   associativeRecall,
+  type Batch,
+  chain,
+  clipByGlobalNorm,
   createTask,
   type Example,
+  evaluateTask,
   exampleBatch,
   exampleStream,
   exampleText,
+  modelLayout,
   passkey,
+  type Scorer,
+  type Scores,
+  smallDecoder,
   type Task,
   type TaskName,
+  Trainer,
+  type TrainingEncoding,
   taskBatches,
   taskLength,
   taskNames,
   tasks,
+  warmupStableDecay,
+  widthScaledWeights,
+  wilsonInterval,
 } from "../../src/training/index.ts";
 
 const draw = (task: Task, size: number, seed = 0, index = 0): Example =>
@@ -238,3 +255,211 @@ describe("task batches", () => {
     );
   });
 });
+
+describe("scores", () => {
+  const spec = smallDecoder({ vocabSize: 128, hiddenSize: 16, numLayers: 1, numHeads: 2, intermediateSize: 32 });
+  const make = (backend: Backend): Promise<Trainer> =>
+    Trainer.create({
+      backend,
+      threads: 1,
+      spec,
+      encodings: [alibi({ numHeads: 2 })],
+      batchSize: 2,
+      length: 8,
+      seed: 1,
+      optimizer: adamW({ learningRate: 1e-3 }),
+    });
+
+  test.each([
+    ["ONNX Runtime", onnxRuntimeBackend({ provider: "node" })],
+    ["the reference backend", referenceBackend],
+  ])("say which targets have the smallest loss of all tokens, on %s", async (_, backend) => {
+    await using trainer = await make(backend);
+    const batch = exampleBatch([draw(tasks.copy(), 1), []], 8);
+    // Every token in turn as the target of every position: the first choice is the one with the smallest loss.
+    const all: number[][] = [];
+    for (let token = 0; token < 128; token++) {
+      const targets = { ...batch.targets, data: batch.targets.data.map(() => BigInt(token)) };
+      const { losses, correct } = await trainer.scores({ tokens: batch.tokens, targets });
+      all.push(Array.from(losses.data, (loss, at) => (correct.data[at] ? -loss : loss)));
+    }
+    for (let at = 0; at < 16; at++) {
+      const column = all.map((losses) => losses[at]!);
+      const chosen = column.flatMap((x, token) => (x < 0 ? [token] : []));
+      const sizes = column.map(Math.abs);
+      expect(chosen).toEqual([sizes.indexOf(Math.min(...sizes))]);
+    }
+    const { correct, losses } = await trainer.scores({
+      tokens: batch.tokens,
+      targets: { ...batch.targets, data: batch.targets.data.map(() => -1n) },
+    });
+    expect(correct.data.every((x) => x === 0)).toBe(true);
+    expect(losses.data.every((x) => x === 0)).toBe(true);
+  });
+});
+
+describe("an evaluation", () => {
+  /** Answers right but for tokens that `wrong` names by example (in order of asking) and place in the answer. */
+  const scorer = (wrong: (example: number, place: number) => boolean): Scorer & { readonly batches: Batch[] } => {
+    const batches: Batch[] = [];
+    let example = -1;
+    return {
+      batches,
+      scores: async (batch) => {
+        batches.push(batch);
+        const [rows, length] = batch.targets.shape as [number, number];
+        const losses = new Float32Array(rows * length);
+        const correct = new Uint8Array(rows * length);
+        for (let b = 0; b < rows; b++) {
+          const counted = Array.from({ length }, (_, t) => b * length + t).filter(
+            (at) => batch.targets.data[at]! >= 0n,
+          );
+          if (counted.length > 0) example++;
+          counted.forEach((at, place) => {
+            correct[at] = wrong(example, place) ? 0 : 1;
+            losses[at] = wrong(example, place) ? 3 : 1;
+          });
+        }
+        const { shape } = batch.targets;
+        return { losses: tensor("f32", shape, losses), correct: tensor("bool", shape, correct) } as Scores;
+      },
+    };
+  };
+
+  test("counts whole answers, answer tokens and their loss, whatever the batch", async () => {
+    for (const batchSize of [1, 4, 10, 16]) {
+      const model = scorer((example, place) => example % 5 === 0 && place === 2);
+      const [result] = await evaluateTask(model, tasks.copy(), { sizes: [9], count: 10, seed: 3, batchSize });
+      expect(result).toMatchObject({ size: 9, count: 10, accuracy: 0.8, tokenAccuracy: 0.98 });
+      expect(result!.meanLoss).toBeCloseTo(1.04, 12);
+      expect([result!.low, result!.high]).toEqual(wilsonInterval(8, 10));
+      expect(new Set(model.batches.map(({ tokens }) => tokens.shape.join())).size).toBe(1);
+    }
+  });
+
+  test("asks every size anew, and the same of every model", async () => {
+    const [one, other] = [scorer(() => false), scorer(() => true)];
+    const options = { sizes: [2, 7], count: 5, seed: 3 };
+    const [results, none] = [
+      await evaluateTask(one, tasks.recall(), options),
+      await evaluateTask(other, tasks.recall(), options),
+    ];
+    expect(results.map(({ size, accuracy }) => [size, accuracy])).toEqual([
+      [2, 1],
+      [7, 1],
+    ]);
+    expect(none.map(({ accuracy, tokenAccuracy, meanLoss }) => [accuracy, tokenAccuracy, meanLoss])).toEqual([
+      [0, 0, 3],
+      [0, 0, 3],
+    ]);
+    expect(other.batches).toEqual(one.batches);
+    const third = scorer(() => false);
+    await evaluateTask(third, tasks.recall(), { ...options, seed: 4 });
+    expect(third.batches).not.toEqual(one.batches);
+  });
+
+  test("refuses what cannot be", async () => {
+    const options = { sizes: [3], count: 5, seed: 0 };
+    await expect(
+      evaluateTask(
+        scorer(() => false),
+        tasks.copy(),
+        { ...options, sizes: [0] },
+      ),
+    ).rejects.toThrow(/of at least 1/);
+    await expect(
+      evaluateTask(
+        scorer(() => false),
+        tasks.copy(),
+        { ...options, count: 0 },
+      ),
+    ).rejects.toThrow(/count/);
+    const broken: Scorer = {
+      scores: async ({ targets: { shape } }) =>
+        ({
+          losses: tensor("f32", shape, new Float32Array(shape[0]! * shape[1]!).fill(Number.NaN)),
+          correct: tensor("bool", shape, new Uint8Array(shape[0]! * shape[1]!)),
+        }) as Scores,
+    };
+    await expect(evaluateTask(broken, tasks.copy(), options)).rejects.toThrow(
+      /expected finite losses, got NaN at size 3/,
+    );
+  });
+});
+
+test("Wilson's interval has its known values, and encloses the share", () => {
+  // mpmath, 30 digits; 8 of 10 is the textbook's 0.4902 .. 0.9433.
+  const known: [number, number, number, number][] = [
+    [0, 20, 0, 0.161125158052819],
+    [8, 10, 0.490162471536642, 0.943317848545625],
+    [20, 20, 0.838874841947181, 1],
+    [1, 3, 0.0614919447203962, 0.792340399197952],
+    [937, 1000, 0.920205076295354, 0.950450336788271],
+  ];
+  for (const [hits, count, low, high] of known) {
+    const got = wilsonInterval(hits, count);
+    expect(got[0]).toBeCloseTo(low, 12);
+    expect(got[1]).toBeCloseTo(high, 12);
+  }
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 5000 }), fc.double({ min: 0, max: 1, noNaN: true }), (count, share) => {
+      const hits = Math.floor(share * count);
+      const [low, high] = wilsonInterval(hits, count);
+      expect(low >= 0 && low <= hits / count && hits / count <= high && high <= 1 && low < high).toBe(true);
+    }),
+  );
+  expect(() => wilsonInterval(3, 2)).toThrow(/expected hits of 0 \.\. count/);
+  expect(() => wilsonInterval(0, 0)).toThrow(/a count of at least 1, got 0 of 0/);
+});
+
+const bytes = ({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);
+
+test("initial weights by width: products keep their size; models that differ in their encoding alone begin alike", () => {
+  const spec = smallDecoder({ vocabSize: 256, hiddenSize: 64, numLayers: 2, numHeads: 4, intermediateSize: 176 });
+  const layoutOf = (encoding: TrainingEncoding) => modelLayout({ spec, encodings: [encoding], length: 32 });
+  const [own, t5] = [nope(), { site: "attention-bias", learned: "t5" } as const].map(layoutOf);
+  const [weights, withBias] = [widthScaledWeights(own!, 3), widthScaledWeights(t5!, 3)];
+  const deviation = (name: string): number => {
+    const { data } = withBias.get(name)!;
+    return Math.sqrt(data.reduce((sum, x) => sum + x * x, 0) / data.length);
+  };
+  expect(deviation("embedding.weight")).toBeCloseTo(1 / 8, 2);
+  expect(deviation("layers.0.query.weight")).toBeCloseTo(1 / 8, 2);
+  expect(deviation("layers.1.down.weight")).toBeCloseTo(1 / Math.sqrt(176) / 2, 2);
+  expect(deviation("layers.0.relativeBias.weight")).toBeLessThan(0.03);
+  expect(deviation("finalNorm.weight")).toBe(1);
+  for (const [name, { data }] of weights) expect(Buffer.compare(bytes(withBias.get(name)!.data), bytes(data))).toBe(0);
+});
+
+test("a small model learns to copy; beyond its training sizes it is measured", async () => {
+  const steps = 220;
+  const spec = smallDecoder({ vocabSize: 256, hiddenSize: 64, numLayers: 2, numHeads: 4, intermediateSize: 128 });
+  const data = taskBatches(tasks.copy(), { batchSize: 32, seed: 1, sizes: [1, 4] });
+  const encodings = [
+    rope({ headDim: 16, maxPositionEmbeddings: data.length, rope: { ropeType: "default", ropeTheta: 10000 } }),
+  ];
+  await using trainer = await Trainer.create({
+    backend: onnxRuntimeBackend({ provider: "node" }),
+    threads: 1,
+    spec,
+    encodings,
+    batchSize: 32,
+    length: data.length,
+    weights: widthScaledWeights(modelLayout({ spec, encodings, length: data.length }), 1),
+    optimizer: chain(
+      clipByGlobalNorm(1),
+      adamW({ learningRate: warmupStableDecay({ peak: 6e-3, steps, warmup: 30 }), beta2: 0.99 }),
+    ),
+  });
+  const options = { sizes: [4, 8, 16], count: 64, seed: 1 };
+  const [before] = await evaluateTask(trainer, tasks.copy(), options);
+  expect(before!.accuracy).toBe(0);
+  while (trainer.step < steps) await trainer.update(data.batch(trainer.step));
+  const [trained, ...beyond] = await evaluateTask(trainer, tasks.copy(), options);
+  expect(trained!.accuracy).toBeGreaterThan(0.9); // 1 seen
+  for (const { size, accuracy, low, high, meanLoss } of beyond) {
+    expect(low <= accuracy && accuracy <= high, `size ${size}`).toBe(true);
+    expect(meanLoss).toBeGreaterThan(trained!.meanLoss);
+  }
+}, 60000);
