@@ -68,6 +68,8 @@ export interface Session extends AsyncDisposable {
   writeState(name: string, value: Tensor): Promise<void>;
   /** Gives names of states' sizes new values. What fits of the old contents stays where it was, the rest is zero. */
   resize(sizes: Readonly<Record<string, number>>): Promise<void>;
+  /** Moves rows from … from + count − 1 along an axis of some states to the front; what lay there is lost. */
+  moveRows(states: readonly string[], axis: number, from: number, count: number): Promise<void>;
   /** Frees what the session holds. Later calls throw DisposedError. Twice is once. */
   dispose(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 // computed, so that a caller states the whole sequence it wants and only what is not yet there runs: prefixes are shared,
 // a changed table starts anew, keys of two tables never mix. One call at a time; others wait.
 
-import type { ModelSpec, PositionTables } from "../models/index.ts";
+import type { DecoderProgram, ModelSpec, PositionTables, WindowCache } from "../models/index.ts";
 import { type Tensor, tensor } from "../tensor/index.ts";
 import type { Session } from "./backend.ts";
 
@@ -51,19 +51,51 @@ export interface DecoderSessions {
   readonly exact: Session;
   /** Rows of the cache that a run writes past its tokens. */
   readonly spareRows: number;
+  /** The caches of layers with a window. */
+  readonly windows: readonly WindowCache[];
   /** The same graph without losses, with rounded activations and other kernels, over the same cache; loaded when it is
    *  first wanted. */
   readonly fast?: () => Promise<Session>;
 }
 
+/** Rows that a window's cache keeps past its window, so that a sequence can be taken up again a little before its end. */
+function rewindRows(window: number): number {
+  return Math.min(256, window);
+}
+
+/** Rows of a window's cache for sequences of any length: what it keeps, and a chunk. Chunks that are larger make it grow. */
+function mostRows(window: number): number {
+  return window - 1 + rewindRows(window) + Math.min(512, 2 * window);
+}
+
+/** Sizes of the caches of a program for sequences of so many tokens. */
+export function cacheSizes(
+  { graph, spareRows, windows }: Pick<DecoderProgram, "graph" | "spareRows" | "windows">,
+  length: number,
+): Record<string, number> {
+  const sizes: Record<string, number> = {};
+  if (graph.states.some(({ shape }) => shape.includes("capacity"))) sizes.capacity = length + spareRows;
+  for (const { capacity, window } of windows) sizes[capacity] = Math.min(length, mostRows(window));
+  return sizes;
+}
+
+/** A window's cache as it stands. */
+interface WindowState {
+  readonly cache: WindowCache;
+  rows: number;
+  /** The position of row 0. */
+  first: number;
+}
+
 export class Decoder {
   readonly #exact: Session;
-  readonly #spareRows: number;
+  readonly #sizes: (length: number) => Record<string, number>;
   readonly #loadFast: (() => Promise<Session>) | undefined;
   #fast: Session | undefined;
   readonly #spec: ModelSpec;
   readonly #limit: number;
   #capacity: number;
+  readonly #windows: readonly WindowState[];
   #cached: Int32Array = new Int32Array(0);
   #length = 0;
   /** Rows of the cache that the exact session computed. */
@@ -74,11 +106,14 @@ export class Decoder {
   /** @param limit the cache never grows past so many tokens */
   constructor(sessions: DecoderSessions, spec: ModelSpec, capacity: number, limit: number) {
     this.#exact = sessions.exact;
-    this.#spareRows = sessions.spareRows;
     this.#loadFast = sessions.fast;
     this.#spec = spec;
     this.#capacity = capacity;
     this.#limit = limit;
+    const { graph } = this.#exact;
+    this.#sizes = (length) => cacheSizes({ graph, spareRows: sessions.spareRows, windows: sessions.windows }, length);
+    const sizes = this.#sizes(capacity);
+    this.#windows = sessions.windows.map((cache) => ({ cache, rows: sizes[cache.capacity]!, first: 0 }));
   }
 
   /** The most tokens that a sequence may have. */
@@ -132,8 +167,50 @@ export class Decoder {
     if (length <= this.#capacity) return;
     // Steps of 64, so that a growing sequence does not move its cache at every token.
     const capacity = Math.min(this.#limit, Math.max(Math.ceil(length / 64) * 64, length));
-    await this.#exact.resize({ capacity: capacity + this.#spareRows });
+    const sizes = this.#sizes(capacity);
+    // A chunk may have made a window's cache larger than that.
+    for (const { cache, rows } of this.#windows) sizes[cache.capacity] = Math.max(rows, sizes[cache.capacity]!);
+    await this.#exact.resize(sizes);
+    for (const state of this.#windows) state.rows = sizes[state.cache.capacity]!;
     this.#capacity = capacity;
+  }
+
+  /** Room for `count` tokens after `past` ones in the caches of windows. */
+  async #moveWindows(past: number, count: number): Promise<void> {
+    for (const state of this.#windows) {
+      const { window, capacity, states } = state.cache;
+      if (past === 0) state.first = 0;
+      const filled = past - state.first;
+      if (filled + count <= state.rows) continue;
+      const kept = Math.min(filled, window - 1 + rewindRows(window));
+      if (kept < filled) {
+        await this.#exact.moveRows(states, 2, filled - kept, kept);
+        state.first = past - kept;
+      }
+      if (kept + count <= state.rows) continue;
+      const rows = Math.ceil((kept + count) / 64) * 64;
+      await this.#exact.resize({ [capacity]: rows });
+      state.rows = rows;
+    }
+  }
+
+  /** Where the computation can go on: at `past` if the windows' caches still hold what its query sees, else at the start. */
+  #resumable(past: number): number {
+    const holds = ({ cache, first }: WindowState): boolean => first <= Math.max(0, past - cache.window + 1);
+    return this.#windows.every(holds) ? past : 0;
+  }
+
+  /** A chunk's feeds, with tables that begin where the windows' caches do. */
+  #windowFeeds(feeds: Record<string, Tensor>, past: number): void {
+    for (const { cache, first } of this.#windows) {
+      feeds[cache.pastLength] = scalarOf(past - first);
+      if (first === 0) continue;
+      for (const name of cache.tables) {
+        const { shape, data } = feeds[name]!;
+        const [rows, width] = shape as [number, number];
+        feeds[name] = tensor("f32", [rows - first, width], (data as Float32Array).subarray(first * width));
+      }
+    }
   }
 
   async #run(tokens: Int32Array, tables: PositionTables, wanted: Wanted, options: RunOptions): Promise<Computed> {
@@ -149,7 +226,7 @@ export class Decoder {
     const usable = fast === null ? this.#exactLength : this.#length;
     const known = commonPrefix(this.#cached, this.#length, tokens);
     this.#expectTokens(tokens, known);
-    let past = tables.key === this.#key ? Math.min(known, usable, firstRow) : 0;
+    let past = tables.key === this.#key ? this.#resumable(Math.min(known, usable, firstRow)) : 0;
     await this.#reserve(Math.max(end, 1));
     const { vocabSize } = this.#spec;
     const losses = new Float64Array(Math.max(0, tokens.length - lossesFrom));
@@ -167,12 +244,14 @@ export class Decoder {
       const numLosses = Math.max(0, lossRows.to - lossRows.from);
       const logitFrom = Math.max(end - logits, past);
       const numLogits = logits === 0 ? 0 : Math.max(0, past + count - logitFrom);
+      await this.#moveWindows(past, count);
       const feeds: Record<string, Tensor> = {
         ...tables.feeds(past, count),
         tokens: indices(count, (i) => tokens[past + i]!),
-        pastLength: tensor("i64", [], BigInt64Array.of(BigInt(past))),
+        pastLength: scalarOf(past),
         logitRows: indices(numLogits, (i) => logitFrom - past + i),
       };
+      this.#windowFeeds(feeds, past);
       if (session === this.#exact) {
         feeds.rows = indices(numLosses, (i) => lossRows.from - past + i);
         feeds.targets = indices(numLosses, (i) => tokens[lossRows.from + i + 1]!);
@@ -256,6 +335,10 @@ function indices(count: number, at: (i: number) => number): Tensor {
     [count],
     BigInt64Array.from({ length: count }, (_, i) => BigInt(at(i))),
   );
+}
+
+function scalarOf(value: number): Tensor {
+  return tensor("i64", [], BigInt64Array.of(BigInt(value)));
 }
 
 function expectFinite(what: string, values: ArrayLike<number>, first: number): void {

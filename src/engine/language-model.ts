@@ -21,7 +21,7 @@ import {
 } from "../models/index.ts";
 import type { Tensor } from "../tensor/index.ts";
 import { type Backend, DisposedError, type Session } from "./backend.ts";
-import { Decoder, type RunOptions } from "./decoder.ts";
+import { cacheSizes, Decoder, type RunOptions } from "./decoder.ts";
 import { chooseCapacity, choosePrecision, type LoadModelOptions, type Precision } from "./load-options.ts";
 import { onnxRuntimeBackend } from "./onnxruntime/index.ts";
 import { readParameters, weightsOf } from "./parameters.ts";
@@ -133,7 +133,7 @@ export async function createLanguageModel(
   const { precision, form } = choosePrecision(options, checkpoint);
   const { initial, limit } = chooseCapacity(options);
   const attentionBias = options.attentionBias ?? "columns";
-  const common = { queryFactors: true, attentionBias, ...form } as const;
+  const common = { queryFactors: true, windowCaches: true, attentionBias, ...form } as const;
   const program = buildDecoder(spec, common);
   const learned = await readLearnedPositions(checkpoint);
   const { signal, onProgress, threads } = options;
@@ -150,8 +150,8 @@ export async function createLanguageModel(
   });
   signal?.throwIfAborted();
   const shared = threads === undefined ? {} : { threads };
-  const { spareRows } = program;
-  const sizes = { capacity: initial + spareRows };
+  const { spareRows, windows } = program;
+  const sizes = cacheSizes(program, initial);
   const exact = await backend.load(program.graph, parameters, { sizes, ...shared });
   const load = async ({ graph }: DecoderProgram, weights: ReadonlyMap<string, Tensor>): Promise<Session> =>
     backend.load(graph, weights, { shareStates: exact, ...shared });
@@ -165,7 +165,7 @@ export async function createLanguageModel(
     attentionBias,
     // What positions are made of is fed in, not a parameter.
     unused: checkpoint.unusedTensors([...weightsOf(program), ...learned.weights]),
-    decoder: new Decoder({ exact, spareRows, ...(fast === undefined ? {} : { fast }) }, spec, initial, limit),
+    decoder: new Decoder({ exact, spareRows, windows, ...(fast === undefined ? {} : { fast }) }, spec, initial, limit),
   });
 }
 

@@ -131,6 +131,7 @@ export async function createSequenceToSequenceModel(
         {
           exact: embeddedSession(exact, embedding),
           spareRows: 0,
+          windows: [],
           ...(isQuantized ? { fast: () => (loaded === undefined ? loadFast() : Promise.resolve(loaded)) } : {}),
         },
         spec,

@@ -150,6 +150,7 @@ export function embeddedSession(inner: Session, embedding: Session): Session {
     readState: (name) => inner.readState(name),
     writeState: (name, value) => inner.writeState(name, value),
     resize: (sizes) => inner.resize(sizes),
+    moveRows: (states, axis, from, count) => inner.moveRows(states, axis, from, count),
     dispose: () => inner.dispose(),
     [Symbol.asyncDispose]: () => inner.dispose(),
   };

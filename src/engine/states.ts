@@ -4,7 +4,7 @@
 import { evaluateShape, formatType, type Graph } from "../graph/index.ts";
 import { allocate, elementCount, formatShape, type Shape, type Tensor, tensor, zeros } from "../tensor/index.ts";
 import type { LoadOptions, Session } from "./backend.ts";
-import { bindStateSizes } from "./binding.ts";
+import { bindStateSizes, stateNamed } from "./binding.ts";
 
 /** The states of one session, or of several on one backend. Calls that touch them stand in one queue. */
 export class States {
@@ -54,6 +54,20 @@ export class States {
       if (shape.join() === old.shape.join()) continue;
       this.tensors.set(state.name, resized(old, shape));
       this.spares.delete(state.name);
+    }
+  }
+
+  /** Throws RangeError for rows that a state does not have. */
+  moveRows(graph: Graph, names: readonly string[], axis: number, from: number, count: number): void {
+    for (const name of names) {
+      stateNamed(graph, name);
+      const state = this.tensors.get(name)!;
+      expectRows(state.shape, count, axis, from, name);
+      const data = state.data as Float32Array;
+      const inner = elementCount(state.shape.slice(axis + 1));
+      const block = state.shape[axis]! * inner;
+      for (let at = 0; at < data.length; at += block)
+        data.copyWithin(at, at + from * inner, at + (from + count) * inner);
     }
   }
 

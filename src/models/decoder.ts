@@ -69,6 +69,9 @@ export interface DecoderOptions {
   /** Whether losses can be asked for (when absent, they can). Without them `rows` and `targets` are no inputs, the head
    *  is one product, and a step for a token has a fifth less to walk. */
   readonly losses?: boolean;
+  /** Whether layers with a window keep only what it can see, in caches of their own (DecoderProgram.windows); false when
+   *  absent. */
+  readonly windowCaches?: boolean;
   /** Columns of the logits that exist at once; 16384 when absent. */
   readonly vocabularyChunk?: number;
 }
@@ -80,6 +83,22 @@ export interface DecoderProgram {
   readonly queryFactors: boolean;
   /** Rows of the cache that a run writes past its tokens: the capacity must hold them. */
   readonly spareRows: number;
+  /** The caches whose first row need not be position 0: with `windowCaches`, one a group of layers with a window. */
+  readonly windows: readonly WindowCache[];
+}
+
+/** The cache of layers that see so many keys. Whoever runs the graph moves its rows to the front when it is full. */
+export interface WindowCache {
+  /** Keys that a query sees, itself included. */
+  readonly window: number;
+  /** The name of its size. */
+  readonly capacity: string;
+  /** The input that says how many of its rows are filled, in place of `pastLength`. */
+  readonly pastLength: string;
+  /** Inputs [·, P] whose row 0 is the position of the cache's row 0. */
+  readonly tables: readonly string[];
+  /** Its states [1, K, ·, D]. */
+  readonly states: readonly string[];
 }
 
 const float32: WeightForm = { kind: "float32" };
@@ -92,6 +111,7 @@ const float32: WeightForm = { kind: "float32" };
  * position p; for an ALiBi group `queryColumns.G` [tokens, H, 8] and `keyColumns.G` [tokens, 8] (bias-columns.ts); for
  * another bias `bias.G` [H, distances], column d what is added at distance d, and `keys` [keys], the positions 0, 1, … of
  * all keys; for one that the distance does not decide `bias.G` [1, H, tokens, keys]; where positions are embedded, `positionRows` [tokens, E]; with queryFactors `queryFactors.G` [tokens].
+ * With `windowCaches`, a group of layers with a window has `pastLength.G` [] besides, and tables of its own length.
  * Outputs: `losses` [rows], `logits` [logitRows, V]. States: `key.L`, `value.L` [1, K, capacity, D], wider with columns.
  *
  * @throws RangeError when the spec's sizes contradict each other, naming the layer
@@ -107,6 +127,7 @@ export function buildDecoder(spec: ModelSpec, options: DecoderOptions = {}): Dec
     parameters,
     queryFactors: options.queryFactors ?? false,
     spareRows: hasColumns ? spareRows : 0,
+    windows: builder.windows,
   };
 }
 
@@ -136,7 +157,7 @@ export function buildProgram(
   const g = graphBuilder(name);
   const parameters = new Map<string, ParameterSource>();
   body(new Builder(g, spec, options, parameters).blocks);
-  return { graph: g.build(), parameters, queryFactors: false, spareRows: 0 };
+  return { graph: g.build(), parameters, queryFactors: false, spareRows: 0, windows: [] };
 }
 
 class Builder {
@@ -145,6 +166,7 @@ class Builder {
   readonly #options: DecoderOptions;
   readonly #parameters: Map<string, ParameterSource>;
   #keys: Value | undefined;
+  readonly #windows = new Map<number, WindowCache & { readonly states: string[] }>();
   /** Weights that are several of a checkpoint's, one below the other. */
   readonly #joined = new Map<string, readonly JoinedWeight[]>();
 
@@ -166,6 +188,10 @@ class Builder {
       losses: (hidden, targets) => this.#losses(hidden, targets),
       logits: (hidden) => this.#logits(hidden),
     };
+  }
+
+  get windows(): readonly WindowCache[] {
+    return [...this.#windows.values()];
   }
 
   build(): void {
@@ -201,11 +227,14 @@ class Builder {
       switch (group.position.site) {
         case "query-key": {
           const pairs = rotaryPairs(group.position);
+          const cache = this.#windowCache(index, [`cos.${index}`, `sin.${index}`]);
+          const rows = cache === undefined ? "positions" : `positions${index}`;
           return {
-            cos: g.input(`cos.${index}`, "f32", ["positions", pairs]),
-            sin: g.input(`sin.${index}`, "f32", ["positions", pairs]),
+            cos: g.input(`cos.${index}`, "f32", [rows, pairs]),
+            sin: g.input(`sin.${index}`, "f32", [rows, pairs]),
             layout: group.position.layout,
             factors,
+            cache,
           };
         }
         case "attention-bias": {
@@ -222,6 +251,8 @@ class Builder {
           const byDistance = g.input(`bias.${index}`, "f32", [numHeads, "distances"]);
           return { bias: this.#bias(byDistance, tokens, pastLength), factors };
         }
+        case "none":
+          return { factors, cache: this.#windowCache(index, []) };
         default:
           return { factors };
       }
@@ -229,6 +260,19 @@ class Builder {
     const embeds = this.#spec.groups.some((group) => positionKind(group) === "embedding");
     const embedding = embeds ? g.input("positionRows", "f32", ["tokens", this.#spec.hiddenSize]) : undefined;
     return { groups, embedding };
+  }
+
+  /** A cache of its own for a group whose layers all see the same number of keys. */
+  #windowCache(index: number, tables: readonly string[]): GroupCache | undefined {
+    if (this.#options.windowCaches !== true) return undefined;
+    const [window, ...others] = new Set(
+      this.#spec.layers.filter(({ group }) => group === index).map(({ attention }) => attention.window),
+    );
+    if (window === null || window === undefined || others.length > 0) return undefined;
+    const pastLength = this.#g.input(`pastLength.${index}`, "i64", []);
+    const cache = { window, capacity: `capacity${index}`, pastLength: pastLength.name, tables, states: [] };
+    this.#windows.set(index, cache);
+    return { ...cache, pastLength };
   }
 
   /** bias[h, t, s] = byDistance[h, pastLength + t − s]; what lies after the query is masked, so 0 serves there. */
@@ -279,7 +323,7 @@ class Builder {
     return g.add(g.add(x, attended), after(mlp(other), "mlpPostNorm"));
   }
 
-  #attention(x: Value, spec: AttentionSpec, index: number, position: GroupInputs, pastLength: Value): Value {
+  #attention(x: Value, spec: AttentionSpec, index: number, position: GroupInputs, wholeLength: Value): Value {
     const g = this.#g;
     const { hiddenSize } = this.#spec;
     const { numHeads, numKeyValueHeads, headDim } = spec;
@@ -298,9 +342,12 @@ class Builder {
     if (position.factors !== undefined && packed === undefined) query = g.multiply(query, position.factors);
     const { columns } = position;
     const stored = columns === undefined ? headDim : columnsHeadDim(headDim);
-    const cache = [1, numKeyValueHeads, "capacity", stored] as const;
-    const pastKey = g.state(`key.${index}`, "f32", cache);
-    const pastValue = g.state(`value.${index}`, "f32", cache);
+    const { cache } = position;
+    const shape = [1, numKeyValueHeads, cache?.capacity ?? "capacity", stored] as const;
+    const pastKey = g.state(`key.${index}`, "f32", shape);
+    const pastValue = g.state(`value.${index}`, "f32", shape);
+    cache?.states.push(pastKey.name, pastValue.name);
+    const pastLength = cache?.pastLength ?? wholeLength;
     const sinks = this.#sinks(spec, name("sinks"));
     const batched = (y: Value): Value => g.reshape(y, [1, "tokens", y.shape[1]!]);
     query = batched(query);
@@ -578,6 +625,12 @@ interface GroupInputs {
   readonly bias?: Value;
   readonly columns?: { readonly queries: Value; readonly keys: Value };
   readonly factors: Value | undefined;
+  readonly cache?: GroupCache | undefined;
+}
+
+interface GroupCache extends Omit<WindowCache, "pastLength"> {
+  readonly pastLength: Value;
+  readonly states: string[];
 }
 
 interface Positions {

@@ -23,6 +23,7 @@ export {
   type ParameterSource,
   readFrom,
   type WeightForm,
+  type WindowCache,
 } from "./decoder.ts";
 export {
   biasInputs,

@@ -165,6 +165,10 @@ export class OnnxRuntimeSession implements Session {
     return this.#queue(async () => this.states.resize(this.graph, sizes));
   }
 
+  moveRows(names: readonly string[], axis: number, from: number, count: number): Promise<void> {
+    return this.#queue(async () => this.states.moveRows(this.graph, names, axis, from, count));
+  }
+
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;

@@ -114,6 +114,11 @@ export class ReferenceSession implements Session {
     this.states.resize(this.graph, sizes);
   }
 
+  async moveRows(names: readonly string[], axis: number, from: number, count: number): Promise<void> {
+    this.#alive();
+    this.states.moveRows(this.graph, names, axis, from, count);
+  }
+
   async dispose(): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;
