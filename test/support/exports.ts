@@ -3,9 +3,10 @@
 
 import { alibi, droppedRope, nope, type RopeParameters, rope, sinusoidal } from "../../src/encodings/index.ts";
 import { onnxRuntimeBackend } from "../../src/engine/index.ts";
-import { type ModelFiles, memorySource, modelFiles } from "../../src/formats/index.ts";
+import { type ByteTokenizerOptions, type ModelFiles, memorySource, modelFiles } from "../../src/formats/index.ts";
 import { fromNumbers, random, type Tensor, toNumbers } from "../../src/tensor/index.ts";
 import {
+  adamW,
   bloomBlocks,
   type ExportForm,
   type ExportOptions,
@@ -20,6 +21,7 @@ import {
   type SmallDecoderOptions,
   smallDecoder,
   type TrainableSpec,
+  Trainer,
   type TrainingEncoding,
 } from "../../src/training/index.ts";
 
@@ -32,6 +34,8 @@ export interface ExportCase {
   readonly spec: TrainableSpec;
   readonly encodings: readonly TrainingEncoding[];
   readonly logitTemperature?: ExportOptions["logitTemperature"];
+  /** Whether some steps of training are taken to transformers too. */
+  readonly trained?: true;
 }
 
 const headDim = exportSizes.hiddenSize / exportSizes.numHeads;
@@ -90,13 +94,13 @@ export const exportCases: readonly ExportCase[] = [
   one("smollm3-dropped", "smollm3", llama(), [droppedRope({ headDim })], {
     logitTemperature: { kind: "drope", coefficient: 0.3, trainedLength: exportLength / 2 },
   }),
-  one("mpt-alibi", "mpt", smallDecoder(mptBlocks(exportSizes)), [alibi({ numHeads: 4 })]),
+  one("mpt-alibi", "mpt", smallDecoder(mptBlocks(exportSizes)), [alibi({ numHeads: 4 })], { trained: true }),
   one("bloom-alibi", "bloom", smallDecoder(bloomBlocks(exportSizes)), [alibi({ numHeads: 4 })]),
   one("gpt2-learned", "gpt2", smallDecoder(gpt2Blocks(exportSizes)), [learned]),
   one("longhand-alibi", "longhand", llama(), [alibi({ numHeads: 4 })]),
   one("longhand-learned", "longhand", llama(), [learned]),
   one("longhand-sinusoidal", "longhand", llama(), [sinusoidal({ hiddenSize: 32 })]),
-  one("longhand-t5", "longhand", llama(), [t5]),
+  one("longhand-t5", "longhand", llama(), [t5], { trained: true }),
   one("longhand-t5-every-layer", "longhand", llama(), [{ ...t5, everyLayer: true } as TrainingEncoding]),
   one("longhand-kerple-logarithmic", "longhand", llama(), [kerple("logarithmic")]),
   one("longhand-kerple-power", "longhand", llama(), [kerple("power")]),
@@ -105,20 +109,24 @@ export const exportCases: readonly ExportCase[] = [
     rotary({ ropeType: "default", ropeTheta: 100 }, 24, "interleaved"),
   ]),
   one("longhand-mixed", "longhand", llama({ groups: [0, 1, 2], queryKeyNorm: true }), [t5, plain, nope()]),
+  one("longhand-dropped", "longhand", llama({ queryKeyNorm: true }), [droppedRope({ headDim })], {
+    logitTemperature: { kind: "drope", coefficient: 0.3, trainedLength: exportLength / 2 },
+  }),
   one("longhand-windows", "longhand", llama({ groups: [0, 0, 1], windows: [8, null, 5] }), [kerple("power"), plain]),
   one("longhand-gpt2-fire", "longhand", smallDecoder(gpt2Blocks(exportSizes)), [fire]),
   one("longhand-bloom-rope", "longhand", smallDecoder(bloomBlocks(exportSizes)), [plain]),
 ];
 
-/** Weights of a standard deviation of 0.3 about where training begins, so that every encoding shows in the losses. */
+/** Weights of a standard deviation of 0.3 about where training begins, so that every encoding shows in the losses. Each is
+ *  drawn by its name: models that differ in their encoding have the other weights in common. */
 export function exportWeights({ spec, encodings }: ExportCase, seed = 7): Map<string, Tensor<"f32">> {
-  const layout = modelLayout({ spec, encodings, length: exportLength });
-  const stream = random(seed);
+  const { parameters } = modelLayout({ spec, encodings, length: exportLength });
   return new Map(
-    layout.parameters.map(({ name, shape, size, initial }) => {
+    parameters.map(({ name, shape, size, initial }) => {
+      const own = Array.from(name).reduce((sum, one) => (31 * sum + one.charCodeAt(0)) % 2 ** 31, seed);
       const middle = initial.kind === "constant" ? initial.value : initial.kind === "uniform" ? 0.7 : 0;
       // KERPLE's numbers and FIRE's stay on the side of 0 where they are used as they are.
-      const noise = stream.normals(size, /kerple|fire\.(c|threshold)/.test(name) ? 0.03 : 0.3);
+      const noise = random(own).normals(size, /kerple|fire\.(c|threshold)/.test(name) ? 0.03 : 0.3);
       return [
         name,
         fromNumbers(
@@ -130,6 +138,39 @@ export function exportWeights({ spec, encodings }: ExportCase, seed = 7): Map<st
     }),
   );
 }
+
+/** The same after six steps of training. */
+export async function trainedWeights(one: ExportCase): Promise<Map<string, Tensor<"f32">>> {
+  const { spec, encodings } = one;
+  // No `await using`: Node 20 runs this file as it is.
+  const trainer = await Trainer.create({
+    backend: onnxRuntimeBackend({ provider: "node" }),
+    spec,
+    encodings,
+    batchSize: 2,
+    length: exportLength,
+    optimizer: adamW({ learningRate: () => 0.01 }),
+    weights: exportWeights(one),
+  });
+  try {
+    for (let step = 0; step < 6; step++) {
+      const tokens = exportTokens(2 * exportLength, step);
+      const targets = tokens.map((token) => (token + 1) % exportSizes.vocabSize);
+      const batch = (ids: number[]): Tensor<"i64"> => fromNumbers("i64", [2, exportLength], ids) as Tensor<"i64">;
+      await trainer.update({ tokens: batch(tokens), targets: batch(targets) });
+    }
+    return await trainer.weights();
+  } finally {
+    await trainer.dispose();
+  }
+}
+
+/** Tokenizers whose ids transformers is asked for, by the folder's name. */
+export const exportTokenizers: Readonly<Record<string, ByteTokenizerOptions>> = {
+  "bytes-alone": { specialTokens: [] },
+  "bytes-with-bos": {},
+  "bytes-with-both": { specialTokens: ["<eos>", "<bos>", "<|im_start|>"], addBos: true, addEos: true },
+};
 
 /** Tokens 0 … T of the seed: T losses. */
 export function exportTokens(count: number = exportLength, seed = 11): number[] {

@@ -147,5 +147,9 @@ function ownWeights(weights: ReadonlyMap<string, Tensor>, entries: readonly Posi
 }
 
 function json(value: unknown): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(`${JSON.stringify(value, null, 2)}\n`);
+  // Lists of numbers on a line.
+  const text = JSON.stringify(value, null, 2).replace(/\[\s+([-\d.,e\s]+?)\s+\]/g, (_, list: string) => {
+    return `[${list.replace(/\s+/g, " ")}]`;
+  });
+  return new TextEncoder().encode(`${text}\n`);
 }
