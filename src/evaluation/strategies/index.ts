@@ -1,6 +1,15 @@
 // Strategies by name, and which of them make sense for a model.
 
 export {
+  defaultStrategies,
+  expectDecoder,
+  factorFor,
+  type LeftOut,
+  positionsEnd,
+  type StrategySet,
+  windowedName,
+} from "./defaults.ts";
+export {
   type EvaluationStrategy,
   parseEvaluationStrategy,
   type Reading as EvaluationReading,
