@@ -177,7 +177,7 @@ async function main(): Promise<void> {
       backend,
       threads: Number(values.threads),
       data: tokenBatches(corpus.train, { batchSize, length, seed }),
-      validation: validationBatches(corpus.validation, { length, tokens: 65536 }),
+      validation: validationBatches(corpus.validation, { length, tokens: 16384 }),
       signal: controller.signal,
       ...(checkpoint === undefined ? {} : { checkpoint }),
       ...(begin === null ? {} : { weights: begin.checkpoint.weights }),

@@ -147,7 +147,7 @@ class Longhand:
         H, K, D = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
         eps = c["norm_eps"]
         embedding = self.weight("model.embed_tokens.weight")
-        x = embedding[torch.tensor(tokens)] + self.rows(T)
+        x = embedding[torch.tensor(tokens)] * c.get("embedding_scale", 1) + self.rows(T)
         if c.get("embedding_norm"):
             x = self.norm(x, "model.embed_norm", eps)
         for layer in range(c["num_hidden_layers"]):

@@ -7,6 +7,7 @@ import { describeFailure, exitCodes } from "./failure.ts";
 import { addGenerate } from "./generate.ts";
 import { addInspect } from "./inspect.ts";
 import { addScore } from "./score.ts";
+import { addTrain } from "./train.ts";
 
 const program = new Command();
 program
@@ -19,6 +20,7 @@ program
 addInspect(program);
 addScore(program);
 addGenerate(program);
+addTrain(program);
 
 // `longhand … | head` closes the pipe: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

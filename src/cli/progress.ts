@@ -2,7 +2,8 @@
 
 /** Shows "what 1,024 / 4,096, 210/s"; `end` clears the line. */
 export interface ProgressLine {
-  show(what: string, done: number, total: number): void;
+  /** `note` stands behind the numbers. */
+  show(what: string, done: number, total: number, note?: string): void;
   end(): void;
 }
 
@@ -14,7 +15,7 @@ export function progressLine(stream: NodeJS.WriteStream = process.stderr): Progr
   let begin = performance.now();
   let shown = "";
   return {
-    show(what, done, total) {
+    show(what, done, total, note) {
       const now = performance.now();
       if (what !== shown) {
         begin = now;
@@ -25,7 +26,8 @@ export function progressLine(stream: NodeJS.WriteStream = process.stderr): Progr
       last = now;
       const rate = done / ((now - begin) / 1000);
       const speed = now - begin > 500 ? `, ${rate.toFixed(0)}/s, ${((total - done) / rate).toFixed(0)} s left` : "";
-      stream.write(`\r\x1b[2K${what} ${done.toLocaleString("en")} / ${total.toLocaleString("en")}${speed}`);
+      const behind = note === undefined ? "" : `, ${note}`;
+      stream.write(`\r\x1b[2K${what} ${done.toLocaleString("en")} / ${total.toLocaleString("en")}${speed}${behind}`);
     },
     end() {
       if (shown !== "") stream.write("\r\x1b[2K");

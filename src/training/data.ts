@@ -89,17 +89,21 @@ export function tokenBatches(tokens: ArrayLike<number>, options: TokenBatchOptio
   };
 }
 
+export interface ValidationOptions {
+  /** T */
+  readonly length: number;
+  /** 8 when absent. */
+  readonly batchSize?: number;
+  /** How many to take, spread evenly over the text; all that fill whole batches when absent. */
+  readonly tokens?: number;
+}
+
 /**
- * Windows of a text in order, one after the other from its start, for losses that are compared between runs.
+ * Windows of a text in order, for losses that are compared between runs.
  *
- * @param options `tokens`: how many to take, spread evenly over the text; all that fill whole batches when absent.
- *   `batchSize`: 8 when absent
  * @throws RangeError when the text is too short for one batch
  */
-export function validationBatches(
-  tokens: ArrayLike<number>,
-  options: { readonly length: number; readonly batchSize?: number; readonly tokens?: number },
-): Batch[] {
+export function validationBatches(tokens: ArrayLike<number>, options: ValidationOptions): Batch[] {
   const { length, batchSize = 8 } = options;
   const windows = Math.floor((tokens.length - 1) / length);
   const wanted = Math.min(windows, Math.ceil((options.tokens ?? tokens.length) / length));

@@ -5,7 +5,14 @@
 
 export { type BlockSizes, bloomBlocks, gpt2Blocks, type LlamaBlockSizes, llamaBlocks, mptBlocks } from "./blocks.ts";
 export { decodeTrainingCheckpoint, encodeSafetensors, encodeTrainingCheckpoint } from "./checkpoint.ts";
-export { type Batch, type BatchSource, type TokenBatchOptions, tokenBatches, validationBatches } from "./data.ts";
+export {
+  type Batch,
+  type BatchSource,
+  type TokenBatchOptions,
+  tokenBatches,
+  type ValidationOptions,
+  validationBatches,
+} from "./data.ts";
 export {
   isLearned,
   type LearnedEncoding,

@@ -28,9 +28,16 @@ export type TrainingRow =
       readonly kind: "validation";
       readonly step: number;
       readonly tokens: number;
-      /** Mean loss in nats a token of text that is not trained on, at the training length. */
+      /** Mean loss in nats a token of what is not trained on, at the training length. */
       readonly loss: number;
+      /** Of a task: share of its examples whose every token is the likeliest. */
+      readonly accuracy?: number;
     };
+
+export interface Validation {
+  readonly loss: number;
+  readonly accuracy?: number;
+}
 
 /** Where a run goes on: the trainer's state, and the losses that no row has told yet. */
 export interface RunCheckpoint extends TrainingCheckpoint {
@@ -41,8 +48,8 @@ export interface RunOptions {
   readonly recipe: TrainingRecipe;
   readonly backend: Backend;
   readonly data: BatchSource;
-  /** Batches whose loss is told beside. */
-  readonly validation?: readonly Batch[];
+  /** Batches whose loss is told beside, or what else is to be told of the model as it stands. */
+  readonly validation?: readonly Batch[] | ((trainer: Trainer) => Promise<Validation>);
   /** Steps between rows of training; 20 when absent. */
   readonly rowEvery?: number;
   /** Steps between rows of validation; a twentieth of the run when absent. */
@@ -103,11 +110,10 @@ export async function runRecipe(options: RunOptions): Promise<RunResult> {
     trainer.setEncodings(plan.encodings.map((encoding) => (isLearned(encoding) ? encoding : nope())));
   };
   const validate = async (): Promise<void> => {
-    if (validation.length === 0) return;
-    const means: number[] = [];
-    for (const batch of validation) means.push(mean((await trainer.losses(batch)).data));
     const step = trainer.step;
-    await options.onRow?.({ kind: "validation", step, tokens: step * batchSize * length, loss: mean(means) });
+    const found = typeof validation === "function" ? await validation(trainer) : await meanLoss(trainer, validation);
+    if (found !== null)
+      await options.onRow?.({ kind: "validation", step, tokens: step * batchSize * length, ...found });
   };
   try {
     drop();
@@ -138,6 +144,13 @@ export async function runRecipe(options: RunOptions): Promise<RunResult> {
   } finally {
     await trainer.dispose();
   }
+}
+
+async function meanLoss(trainer: Trainer, batches: readonly Batch[]): Promise<Validation | null> {
+  if (batches.length === 0) return null;
+  const means: number[] = [];
+  for (const batch of batches) means.push(mean((await trainer.losses(batch)).data));
+  return { loss: mean(means) };
 }
 
 function mean(values: ArrayLike<number>): number {

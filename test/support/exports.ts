@@ -100,6 +100,9 @@ export const exportCases: readonly ExportCase[] = [
   one("longhand-alibi", "longhand", llama(), [alibi({ numHeads: 4 })]),
   one("longhand-learned", "longhand", llama(), [learned]),
   one("longhand-sinusoidal", "longhand", llama(), [sinusoidal({ hiddenSize: 32 })]),
+  one("longhand-scaled-embedding", "longhand", llama({ embeddingScale: Math.sqrt(32) }), [
+    sinusoidal({ hiddenSize: 32 }),
+  ]),
   one("longhand-t5", "longhand", llama(), [t5], { trained: true }),
   one("longhand-t5-every-layer", "longhand", llama(), [{ ...t5, everyLayer: true } as TrainingEncoding]),
   one("longhand-kerple-logarithmic", "longhand", llama(), [kerple("logarithmic")]),

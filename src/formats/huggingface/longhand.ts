@@ -37,6 +37,7 @@ const modelKeys: readonly string[] = [
   "mlp_type",
   "use_bias",
   "embedding_norm",
+  "embedding_scale",
   "query_key_norm",
   "attention_scale",
   "tie_word_embeddings",

@@ -50,6 +50,7 @@ export const longhand: ModelFamily = {
       queryKeyNorm: settings.flag({ huggingFace: "query_key_norm" }, false) ? { over: "head", norm } : null,
       ...(scale === null ? {} : { scale }),
       mlp: { kind: mlp, bias, activation: activationOf(settings, activation, mlp === "gated" ? "silu" : "gelu") },
+      embeddingScale: settings.number({ huggingFace: "embedding_scale" }, 1),
       embeddingNorm: settings.flag({ huggingFace: "embedding_norm" }, false) ? norm : null,
       tiedByDefault: true,
     });

@@ -109,7 +109,6 @@ function blocksOf(spec: TrainableSpec): Blocks {
       (one) => JSON.stringify(one) === JSON.stringify(norm),
     ) &&
     norm.bias === (norm.kind === "layer" && mlp.bias) &&
-    embedding.scale === 1 &&
     !head.bias &&
     head.scale === 1 &&
     head.softcap === null;
@@ -125,7 +124,7 @@ function blocksOf(spec: TrainableSpec): Blocks {
 function kindOf(spec: TrainableSpec, attention: AttentionSpec, mlp: MlpSpec, norm: NormSpec): Blocks["kind"] {
   const { hiddenSize, embedding } = spec;
   const { numHeads, numKeyValueHeads, headDim, scale, queryKeyNorm } = attention;
-  if (scale !== 1 / Math.sqrt(headDim)) return "other";
+  if (scale !== 1 / Math.sqrt(headDim) || embedding.scale !== 1) return "other";
   if (norm.kind === "rms") {
     const fits = mlp.kind === "gated" && mlp.activation === "silu" && !mlp.bias && embedding.norm === null;
     return fits ? "llama" : "other";
@@ -331,6 +330,7 @@ function longhandForm(input: FormInput, blocks: Blocks): Form {
       norm_eps: norm.epsilon,
       mlp_type: mlp.kind,
       use_bias: mlp.bias,
+      ...(spec.embedding.scale === 1 ? {} : { embedding_scale: spec.embedding.scale }),
       embedding_norm: spec.embedding.norm !== null,
       query_key_norm: attention.queryKeyNorm !== null,
       ...(isDefault ? {} : { attention_scale: attention.scale }),
