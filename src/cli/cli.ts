@@ -3,6 +3,7 @@
 
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
+import { addDrop } from "./drop.ts";
 import { describeFailure, exitCodes } from "./failure.ts";
 import { addGenerate } from "./generate.ts";
 import { addInspect } from "./inspect.ts";
@@ -21,6 +22,7 @@ addInspect(program);
 addScore(program);
 addGenerate(program);
 addTrain(program);
+addDrop(program);
 
 // `longhand … | head` closes the pipe: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -204,7 +204,7 @@ async function train(flags: Flags, signal: AbortSignal): Promise<void> {
 }
 
 /** What validation reads: so much that its 20 times cost about a tenth of the run, within what the text has. */
-function heldOut({ validation }: Corpus, { length, steps, batchSize }: TrainingRecipe): ValidationOptions {
+export function heldOut({ validation }: Corpus, { length, steps, batchSize }: TrainingRecipe): ValidationOptions {
   const affordable = (steps * batchSize * length) / 64;
   return {
     length,
@@ -347,14 +347,14 @@ async function lossByLength(
   }
 }
 
-async function weightsHash({ weights }: TrainableModel): Promise<string> {
+export async function weightsHash({ weights }: TrainableModel): Promise<string> {
   const { createHash } = await import("node:crypto");
   const hash = createHash("sha256");
   for (const [name, { data }] of weights) hash.update(name).update(data);
   return hash.digest("hex");
 }
 
-export function describe(recipe: TrainingRecipe): string {
+function describe(recipe: TrainingRecipe): string {
   const { encoding, numLayers, hiddenSize, length, steps, batchSize, dropAt } = recipe;
   const tokens = (steps * batchSize * length).toLocaleString("en");
   const dropped = dropAt === null ? "" : `, dropped at step ${dropAt.toLocaleString("en")}`;
@@ -404,7 +404,7 @@ function encodingNames(text: string): RecipeEncoding[] {
 }
 
 /** 200000, 500k (× 1000), 4M: tokens of a budget, counted in tens. */
-function decimalCount(text: string): number {
+export function decimalCount(text: string): number {
   const match = /^(\d[\d_,]*(?:\.\d+)?)([kKmM]?)$/.exec(text.trim());
   const scale = { "": 1, k: 1e3, m: 1e6 }[(match?.[2] ?? "").toLowerCase()] ?? 1;
   const count = match === null ? Number.NaN : Number(match[1]!.replace(/[_,]/g, "")) * scale;
