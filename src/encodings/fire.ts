@@ -89,20 +89,7 @@ export function fire(options: FireOptions): AttentionBiasEncoding {
     return { weight: Float64Array.from(layer.weight), bias: Float64Array.from(layer.bias) };
   });
   const numHeads = inputs;
-
-  function network(share: number): Float64Array {
-    let x = Float64Array.of(share);
-    layers.forEach(({ weight, bias }, at) => {
-      const y = bias.slice();
-      for (let row = 0; row < y.length; row++) {
-        let sum = y[row]!;
-        for (let column = 0; column < x.length; column++) sum += weight[row * x.length + column]! * x[column]!;
-        y[row] = at < layers.length - 1 ? Math.max(sum, 0) : sum;
-      }
-      x = y;
-    });
-    return x;
-  }
+  const network = layers.length === 2 ? linearPieces(layers[0]!, layers[1]!) : deepNetwork(layers);
 
   return {
     site: "attention-bias",
@@ -111,15 +98,105 @@ export function fire(options: FireOptions): AttentionBiasEncoding {
     bias(queryPositions, keyPositions) {
       expectPositions(who, "queryPositions", queryPositions);
       expectPositions(who, "keyPositions", keyPositions);
-      const size = queryPositions.length * keyPositions.length;
-      const out = new Float64Array(numHeads * size);
-      for (let t = 0, at = 0; t < queryPositions.length; t++) {
-        for (let s = 0; s < keyPositions.length; s++, at++) {
-          const values = network(fireDistance(queryPositions[t]!, keyPositions[s]!, options));
-          for (let head = 0; head < numHeads; head++) out[head * size + at] = values[head]!;
+      const [rows, columns] = [queryPositions.length, keyPositions.length];
+      const { c, threshold, epsilon = 1e-6 } = options;
+      const psi = (x: number): number => Math.log1p(c * x);
+      const ends = (positions: ArrayLike<number>): number[] => {
+        let [low, high] = [Number.POSITIVE_INFINITY, 0];
+        for (let i = 0; i < positions.length; i++) {
+          low = Math.min(low, positions[i]!);
+          high = Math.max(high, positions[i]!);
         }
+        return [low, high];
+      };
+      const [queries, keys] = [ends(queryPositions), ends(keyPositions)];
+      const largest = Math.max(queries[1]! - keys[0]!, keys[1]! - queries[0]!);
+      // Contiguous positions repeat few distances: each is then evaluated once.
+      const table = largest < rows * columns ? Float64Array.from({ length: largest + 1 }, (_, d) => psi(d)) : null;
+      const size = rows * columns;
+      const out = new Float64Array(numHeads * size);
+      const shares = new Float64Array(columns);
+      for (let t = 0; t < rows; t++) {
+        const query = queryPositions[t]!;
+        const divisor = psi(Math.max(query, threshold)) + epsilon;
+        for (let s = 0; s < columns; s++) {
+          const distance = Math.abs(query - keyPositions[s]!);
+          shares[s] = (table === null ? psi(distance) : table[distance]!) / divisor;
+        }
+        network(shares, out, t * columns, size);
       }
       return out;
     },
+  };
+}
+
+/** Writes the network's H outputs at each of S inputs: head h to out[at + h · stride …]. */
+type Network = (inputs: Float64Array, out: Float64Array, at: number, stride: number) => void;
+
+interface Layer {
+  readonly weight: Float64Array;
+  readonly bias: Float64Array;
+}
+
+/** One hidden layer of ReLUs on one input is a line between any two of its kinks: H products for each input, however many
+ *  units there are. */
+function linearPieces(hidden: Layer, last: Layer): Network {
+  const [units, numHeads] = [hidden.bias.length, last.bias.length];
+  // A unit that hardly reads its input has no kink: its bias says whether it is on.
+  const kinks = Float64Array.from(hidden.weight, (w, u) => 0 - hidden.bias[u]! / w)
+    .filter(Number.isFinite)
+    .sort();
+  const pieces = kinks.length + 1;
+  const slopes = new Float64Array(numHeads * pieces);
+  const starts = new Float64Array(numHeads * pieces);
+  for (let piece = 0; piece < pieces; piece++) {
+    const [before, after] = [kinks[piece - 1], kinks[piece]];
+    const from = before ?? (after ?? 0) - 1 - Math.abs(after ?? 0);
+    const inside = from / 2 + (after ?? from + 2 + 2 * Math.abs(from)) / 2;
+    for (let head = 0; head < numHeads; head++) {
+      let [slope, start] = [0, last.bias[head]!];
+      for (let u = 0; u < units; u++) {
+        if (hidden.weight[u]! * inside + hidden.bias[u]! <= 0) continue;
+        slope += last.weight[head * units + u]! * hidden.weight[u]!;
+        start += last.weight[head * units + u]! * hidden.bias[u]!;
+      }
+      slopes[head * pieces + piece] = slope;
+      starts[head * pieces + piece] = start;
+    }
+  }
+  let found = new Int32Array(0);
+  return (inputs, out, at, stride) => {
+    const count = inputs.length;
+    if (found.length < count) found = new Int32Array(count);
+    // Neighbouring keys are on the same piece, or on the next.
+    for (let s = 0, piece = 0; s < count; s++) {
+      const x = inputs[s]!;
+      while (piece < kinks.length && x > kinks[piece]!) piece++;
+      while (piece > 0 && x <= kinks[piece - 1]!) piece--;
+      found[s] = piece;
+    }
+    for (let head = 0; head < numHeads; head++) {
+      const [base, to] = [head * pieces, at + head * stride];
+      for (let s = 0; s < count; s++) out[to + s] = slopes[base + found[s]!]! * inputs[s]! + starts[base + found[s]!]!;
+    }
+  };
+}
+
+/** Layer by layer. */
+function deepNetwork(layers: readonly Layer[]): Network {
+  return (inputs, out, at, stride) => {
+    for (let s = 0; s < inputs.length; s++) {
+      let x = Float64Array.of(inputs[s]!);
+      layers.forEach(({ weight, bias }, index) => {
+        const y = bias.slice();
+        for (let row = 0; row < y.length; row++) {
+          let sum = y[row]!;
+          for (let column = 0; column < x.length; column++) sum += weight[row * x.length + column]! * x[column]!;
+          y[row] = index < layers.length - 1 ? Math.max(sum, 0) : sum;
+        }
+        x = y;
+      });
+      for (let head = 0; head < x.length; head++) out[at + s + head * stride] = x[head]!;
+    }
   };
 }

@@ -49,6 +49,23 @@ describe("FIRE", () => {
     expect(largestError(fire(options).bias(queryPositions, keyPositions), bias)).toBeLessThan(1e-13);
   });
 
+  test("its lines between kinks are the network, layer by layer", () => {
+    // Units without a kink, with equal kinks, with kinks far away, and ordinary ones.
+    const hidden = {
+      weight: [0, 0, 2, -4, 1e-300, 1e-12, -3, 5, 0.7],
+      bias: [0.5, -1, -1, 2, 1, -2, 0.9, -1.1, 0.2],
+    };
+    const last = { weight: Array.from({ length: 18 }, (_, i) => Math.sin(3 * i + 1)), bias: [0.3, -0.2] };
+    // y = relu(y) − relu(−y), so that a third layer changes nothing.
+    const twice = { weight: [...last.weight, ...last.weight.map((x) => -x)], bias: [0.3, -0.2, -0.3, 0.2] };
+    const back = { weight: [1, 0, -1, 0, 0, 1, 0, -1], bias: [0, 0] };
+    const [queries, keys] = [[0, 3, 900, 901], Array.from({ length: 902 }, (_, j) => j)];
+    const shape = { c: 0.4, threshold: 50 };
+    const lines = fire({ layers: [hidden, last], ...shape }).bias(queries, keys);
+    const deep = fire({ layers: [hidden, twice, back], ...shape }).bias(queries, keys);
+    expect(largestError(lines, Array.from(deep))).toBeLessThan(1e-13);
+  });
+
   test("progressive interpolation: the first key is at share 1 for every query past the threshold", () => {
     const shape = { c: 0.3, threshold: 100, epsilon: 0 };
     for (const i of [100, 101, 5000, 1e6]) expect(fireDistance(i, 0, shape)).toBe(1);
