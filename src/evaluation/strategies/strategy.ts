@@ -18,7 +18,7 @@ export interface EvaluationStrategy {
   /** As typed: "yarn:4", "dynamic:4@growing", "drop+temperature". */
   readonly name: string;
   /** What the model is told. */
-  readonly encoding: Pick<EncodingOptions, "scaling" | "drop">;
+  readonly encoding: Pick<EncodingOptions, "scaling" | "drop" | "logitTemperature">;
   readonly reading: Reading;
 }
 
