@@ -1,5 +1,15 @@
 // Tasks: what a model is asked, as data, and what is made of its answers.
 
+export {
+  type EffectiveLength,
+  type EffectiveLengthDefinition,
+  effectiveLengthByLoss,
+  effectiveLengthByScore,
+  type LengthPoint,
+  relativeThreshold,
+  rulerEffectiveLength,
+  rulerThreshold,
+} from "./effective-length.ts";
 export { type LossOptions, lossByPosition, lossPasses, type Pass } from "./loss-by-position.ts";
 export {
   type Perplexity,
@@ -10,4 +20,5 @@ export {
   scorePerplexityWindow,
   type WindowLoss,
 } from "./perplexity.ts";
+export * from "./retrieval/index.ts";
 export { cutWindows, type Window, type WindowOptions } from "./windows.ts";
