@@ -4,7 +4,7 @@
 //   node --import ./scripts/ts-hook.mjs experiments/train.ts OUT ladder when
 //   node --import ./scripts/ts-hook.mjs experiments/ladder.ts OUT [--svg experiments/figures/ladder.svg]
 //
-// "drope" is RoPE dropped at four fifths of the run, as long a run as the others.
+// "drope" is RoPE dropped at three quarters of the run, as long a run as the others.
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -23,7 +23,7 @@ const found: Record<string, Record<string, (ReturnType<typeof overSeeds> & { rea
 for (const rung of rungs) {
   const cells: Record<string, number[]> = {};
   for (const seed of seeds) {
-    const name = rung === "drope" ? `when/0.8/${seed}` : `ladder/${rung}/${seed}`;
+    const name = rung === "drope" ? `when/0.75/${seed}` : `ladder/${rung}/${seed}`;
     const trained = await trainedModel(out, name);
     if (trained === null) continue;
     const { length } = trained.recipe;

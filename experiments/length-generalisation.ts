@@ -3,7 +3,7 @@
 //
 //   node --import ./scripts/ts-hook.mjs experiments/length-generalisation.ts --out rows.jsonl
 //     [--tasks copy,reverse,recall,passkey] [--encodings none,sinusoidal,learned,t5,alibi,rope,drope] [--seeds 1,2,3]
-//     [--steps N] [--rate 0.003] [--batch 32] [--size tiny] [--count 100] [--threads 1] [--table]
+//     [--steps N] [--rate 0.002] [--batch N] [--size tiny] [--count 100] [--threads 1] [--table]
 //
 // A line of the file is one finished run: its settings, the accuracy at a few steps (how fast it learned), and a result
 // for each size. Runs that are in the file are skipped, so this can be stopped and started; --table only prints.
@@ -43,14 +43,21 @@ interface Plan {
   /** The first ones are in distribution. */
   readonly test: readonly number[];
   readonly steps: number;
+  readonly batchSize: number;
 }
 const plans: Partial<Record<TaskName, Plan>> = {
-  copy: { train: [1, 20], test: [5, 10, 15, 20, 22, 25, 30, 40, 60, 80], steps: 3000 },
-  reverse: { train: [1, 20], test: [5, 10, 15, 20, 22, 25, 30, 40, 60, 80], steps: 3000 },
-  recall: { train: [1, 12], test: [4, 8, 12, 14, 16, 20, 24, 32, 40, 52], steps: 3000 },
-  passkey: { train: [8, 64], test: [16, 32, 64, 80, 96, 128, 192, 256, 512], steps: 3000 },
-  addition: { options: { reversed: true }, train: [1, 10], test: [2, 5, 8, 10, 11, 12, 14, 16, 20], steps: 6000 },
-  sorting: { train: [1, 10], test: [2, 5, 8, 10, 12, 14, 16, 20], steps: 6000 },
+  copy: { train: [1, 20], test: [5, 10, 15, 20, 22, 25, 30, 40, 60, 80], steps: 1500, batchSize: 32 },
+  reverse: { train: [1, 20], test: [5, 10, 15, 20, 22, 25, 30, 40, 60, 80], steps: 1500, batchSize: 32 },
+  recall: { train: [1, 12], test: [4, 8, 12, 14, 16, 20, 24, 32, 40, 52], steps: 2000, batchSize: 32 },
+  passkey: { train: [8, 64], test: [16, 32, 64, 80, 96, 128, 192, 256, 512], steps: 800, batchSize: 16 },
+  addition: {
+    options: { reversed: true },
+    train: [1, 10],
+    test: [2, 5, 8, 10, 11, 12, 14, 16, 20],
+    steps: 6000,
+    batchSize: 32,
+  },
+  sorting: { train: [1, 10], test: [2, 5, 8, 10, 12, 14, 16, 20], steps: 6000, batchSize: 32 },
 };
 
 interface Settings {
@@ -82,8 +89,8 @@ const { values } = parseArgs({
     encodings: { type: "string", default: "none,sinusoidal,learned,t5,alibi,rope,drope" },
     seeds: { type: "string", default: "1,2,3" },
     steps: { type: "string" },
-    rate: { type: "string", default: "0.003" },
-    batch: { type: "string", default: "32" },
+    rate: { type: "string", default: "0.002" },
+    batch: { type: "string" },
     size: { type: "string", default: "tiny" },
     count: { type: "string", default: "100" },
     threads: { type: "string", default: "1" },
@@ -116,7 +123,7 @@ function settingsOf(name: string, encoding: string, seed: string): Settings {
     train: plan.train,
     size: values.size,
     steps: Number(values.steps ?? plan.steps),
-    batchSize: Number(values.batch),
+    batchSize: Number(values.batch ?? plan.batchSize),
     learningRate: Number(values.rate),
     count: Number(values.count),
   };

@@ -41,15 +41,15 @@ export interface Run {
 
 const encodings: readonly RecipeEncoding[] = ["rope", "none", "alibi", "t5", "learned", "sinusoidal"];
 const seeds = [1, 2, 3];
-const builtIn = { size: "small", length: 256, batchSize: 8, steps: 2400, learningRate: 3e-3 } as const;
+const builtIn = { size: "small", length: 256, batchSize: 8, steps: 1500, learningRate: 3e-3 } as const;
 const ladder = { size: "tiny", length: 128, batchSize: 16, steps: 800, learningRate: 4e-3 } as const;
 /** Where DroPE drops: the paper's 14,000 of 16,000 steps would leave too few of so few to recalibrate. */
-const dropShare = 0.8;
+const dropShare = { builtIn: 0.6, ladder: 0.75 };
 const at = (share: number): number => Math.round(share * ladder.steps);
 
 export function runs(): Run[] {
   const out: Run[] = [];
-  const builtInDrop = Math.round(dropShare * builtIn.steps);
+  const builtInDrop = Math.round(dropShare.builtIn * builtIn.steps);
   for (const encoding of encodings) {
     const keep = encoding === "rope" ? { keep: [builtInDrop] } : {};
     out.push({ name: `built-in/${encoding}`, options: { ...builtIn, encoding: [encoding], seed: 1 }, ...keep });
@@ -59,7 +59,7 @@ export function runs(): Run[] {
     options: { ...builtIn, encoding: ["rope"], seed: 1, dropAt: builtInDrop },
     sharedWith: { name: "built-in/rope", at: builtInDrop },
   });
-  const shares = [0.25, 0.5, 0.8, 0.9];
+  const shares = [0.25, 0.5, dropShare.ladder, 0.9];
   for (const seed of seeds) {
     for (const encoding of encodings) {
       const keep = encoding === "rope" ? { keep: shares.map(at) } : {};
@@ -93,11 +93,11 @@ export function runs(): Run[] {
   }
   for (const seed of seeds) {
     const options = { ...ladder, encoding: ["rope"] as const, seed, queryKeyNorm: true };
-    out.push({ name: `norm/rope/${seed}`, options, keep: [at(dropShare)] });
+    out.push({ name: `norm/rope/${seed}`, options, keep: [at(dropShare.ladder)] });
     out.push({
       name: `norm/drope/${seed}`,
-      options: { ...options, dropAt: at(dropShare) },
-      sharedWith: { name: `norm/rope/${seed}`, at: at(dropShare) },
+      options: { ...options, dropAt: at(dropShare.ladder) },
+      sharedWith: { name: `norm/rope/${seed}`, at: at(dropShare.ladder) },
     });
   }
   return out;
@@ -178,6 +178,7 @@ async function main(): Promise<void> {
       threads: Number(values.threads),
       data: tokenBatches(corpus.train, { batchSize, length, seed }),
       validation: validationBatches(corpus.validation, { length, tokens: 16384 }),
+      validateEvery: Math.round(recipe.steps / 10),
       signal: controller.signal,
       ...(checkpoint === undefined ? {} : { checkpoint }),
       ...(begin === null ? {} : { weights: begin.checkpoint.weights }),

@@ -17,11 +17,11 @@ const rungs: Record<string, (seed: number) => string> = {
   "never had any": (seed) => `ladder/none/${seed}`,
   "dropped at 25 %": (seed) => `when/0.25/${seed}`,
   "dropped at 50 %": (seed) => `when/0.5/${seed}`,
-  "dropped at 80 %": (seed) => `when/0.8/${seed}`,
+  "dropped at 75 %": (seed) => `when/0.75/${seed}`,
   "dropped at 90 %": (seed) => `when/0.9/${seed}`,
   "never dropped": (seed) => `ladder/rope/${seed}`,
   "never dropped, q/k norm": (seed) => `norm/rope/${seed}`,
-  "dropped at 80 %, q/k norm": (seed) => `norm/drope/${seed}`,
+  "dropped at 75 %, q/k norm": (seed) => `norm/drope/${seed}`,
 };
 const results = await openResults(join(out, "measured"));
 const temperatures = [0, 0.1, 0.2, 0.4];

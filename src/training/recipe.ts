@@ -46,6 +46,9 @@ export interface TrainingRecipe {
   readonly intermediateSize: number;
   /** In Llama's blocks alone: queries and keys of each head are normalised (Qwen 3). */
   readonly queryKeyNorm: boolean;
+  /** Where matrices begin: with a deviation of 1/√inputs, or GPT-2's 0.02, which is too little for narrow models (see
+   *  widthScaledWeights). */
+  readonly initialization: "width-scaled" | "gpt2";
   /** Tokens of a training sequence. */
   readonly length: number;
   /** Sequences a step. */
@@ -126,6 +129,7 @@ export function trainingRecipe(options: RecipeOptions): TrainingRecipe {
     // As many weights in a plain MLP of 4 C as in a gated one of 8/3 C.
     intermediateSize: given.intermediateSize ?? (block === "llama" ? sizes.intermediateSize : 4 * sizes.hiddenSize),
     queryKeyNorm: given.queryKeyNorm ?? false,
+    initialization: given.initialization ?? "width-scaled",
     length,
     batchSize,
     steps,
@@ -154,6 +158,7 @@ const recipeKeys = [
   "numKeyValueHeads",
   "intermediateSize",
   "queryKeyNorm",
+  "initialization",
   "length",
   "batchSize",
   "steps",
@@ -181,6 +186,11 @@ function expectRecipe(recipe: TrainingRecipe, given: readonly string[]): void {
   }
   if (!Object.hasOwn(blockPresets, block)) {
     throw new RangeError(`${who}: expected blocks of ${Object.keys(blockPresets).join(", ")}, got ${block}`);
+  }
+  if (recipe.initialization !== "width-scaled" && recipe.initialization !== "gpt2") {
+    throw new RangeError(
+      `${who}: expected initialization to be width-scaled or gpt2, got ${String(recipe.initialization)}`,
+    );
   }
   const whole = { vocabSize: 1, hiddenSize: 1, numLayers: 1, numHeads: 1, numKeyValueHeads: 1, intermediateSize: 1 };
   const run = { length: 1, batchSize: 1, steps: 1, seed: 0, warmup: 0, decay: 0 };

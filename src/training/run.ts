@@ -7,8 +7,10 @@ import type { Backend } from "../engine/index.ts";
 import type { Tensor } from "../tensor/index.ts";
 import type { Batch, BatchSource } from "./data.ts";
 import { isLearned } from "./encodings.ts";
+import { modelLayout } from "./program.ts";
 import { type TrainingRecipe, trainingPlan } from "./recipe.ts";
 import { Trainer, type TrainingCheckpoint } from "./trainer.ts";
+import { widthScaledWeights } from "./width-scaled.ts";
 
 /** What is said of a run while it goes on. */
 export type TrainingRow =
@@ -93,6 +95,9 @@ export async function runRecipe(options: RunOptions): Promise<RunResult> {
   const validateEvery = options.validateEvery ?? Math.max(1, Math.round(recipe.steps / 20));
   const { rate, ...plan } = trainingPlan(recipe);
   const { batchSize, length, seed, dropAt, steps } = recipe;
+  const weights =
+    options.weights ??
+    (recipe.initialization === "width-scaled" ? widthScaledWeights(modelLayout({ ...plan, length }), seed) : undefined);
   const trainer = await Trainer.create({
     ...plan,
     batchSize,
@@ -101,7 +106,7 @@ export async function runRecipe(options: RunOptions): Promise<RunResult> {
     backend: options.backend,
     microBatches: options.microBatches ?? 1,
     ...(options.threads === undefined ? {} : { threads: options.threads }),
-    ...(from !== undefined ? { checkpoint: from } : options.weights !== undefined ? { weights: options.weights } : {}),
+    ...(from !== undefined ? { checkpoint: from } : weights !== undefined ? { weights } : {}),
   });
   let pending = [...(from?.pendingLosses ?? [])];
   const capture = async (): Promise<RunCheckpoint> => ({ ...(await trainer.checkpoint()), pendingLosses: pending });
