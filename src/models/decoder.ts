@@ -72,7 +72,7 @@ export interface DecoderOptions {
   /** Whether layers with a window keep only what it can see, in caches of their own (DecoderProgram.windows); false when
    *  absent. */
   readonly windowCaches?: boolean;
-  /** Columns of the logits that exist at once; 16384 when absent. */
+  /** Columns of the logits that exist at once; 8192 when absent. */
   readonly vocabularyChunk?: number;
 }
 
@@ -449,7 +449,7 @@ class Builder {
 
   #chunks(): [number, number][] {
     const { vocabSize } = this.#spec;
-    const most = this.#options.losses === false ? vocabSize : 16384;
+    const most = this.#options.losses === false ? vocabSize : 8192;
     const count = Math.ceil(vocabSize / (this.#options.vocabularyChunk ?? most));
     const size = Math.ceil(vocabSize / count);
     return Array.from({ length: count }, (_, i) => [i * size, Math.min(vocabSize, (i + 1) * size)]);
@@ -559,18 +559,37 @@ class Builder {
     if (form.kind === "float32") {
       return g.gather(this.#parameter(weight, "float32", [count, width], [count, width]), indices);
     }
-    const { bits, blockSize } = form;
-    const parts = this.#quantized(weight, form, count, [count, width]);
+    // In the head's chunks where it has the same matrix, so that one copy of it is held.
+    const tied = this.#spec.head.tied && weight === "embedding.weight";
+    const chunks = tied ? this.#chunks() : [[0, count] as const];
+    const whole = [count, width];
+    if (chunks.length === 1) return this.#chosenRows(this.#quantized(weight, form, count, whole), form, indices);
+    let out: Value | undefined;
+    for (const [from, to] of chunks) {
+      const matrix = this.#quantized(weight, form, to - from, whole, [from, to]);
+      const here = this.#chosenRows(matrix, form, g.minimum(g.maximum(g.subtract(indices, from), 0), to - from - 1));
+      const inside = g.reshape(g.lessEqual(g.scalar("i64", from), indices), [...indices.shape, 1]);
+      out = out === undefined ? here : g.where(inside, here, out);
+    }
+    return out!;
+  }
+
+  #chosenRows(
+    matrix: QuantizedValues,
+    { bits, blockSize }: Extract<WeightForm, { kind: "quantized" }>,
+    indices: Value,
+  ): Value {
+    const g = this.#g;
     const chosen = {
-      blocks: g.gather(parts.blocks, indices),
-      scales: g.gather(parts.scales, indices),
-      zeroPoints: parts.zeroPoints === undefined ? undefined : g.gather(parts.zeroPoints, indices),
+      blocks: g.gather(matrix.blocks, indices),
+      scales: g.gather(matrix.scales, indices),
+      zeroPoints: matrix.zeroPoints === undefined ? undefined : g.gather(matrix.zeroPoints, indices),
     };
     const x = g.dequantize(chosen, { bits, blockSize });
-    if (parts.minimum === undefined) return x;
-    const blocks = width / blockSize;
-    const raise = g.reshape(g.gather(parts.minimum, indices), [...indices.shape, blocks, 1]);
-    return g.reshape(g.add(g.reshape(x, [...indices.shape, blocks, blockSize]), raise), [...indices.shape, width]);
+    if (matrix.minimum === undefined) return x;
+    const blocks = matrix.minimum.shape[1]!;
+    const raise = g.reshape(g.gather(matrix.minimum, indices), [...indices.shape, blocks, 1]);
+    return g.reshape(g.add(g.reshape(x, [...indices.shape, blocks, blockSize]), raise), x.shape);
   }
 
   #quantized(
@@ -579,7 +598,7 @@ class Builder {
     outputs: number,
     whole: readonly number[],
     rows?: readonly [number, number],
-  ): { blocks: Value; scales: Value; zeroPoints?: Value; minimum?: Value } {
+  ): QuantizedValues {
     const { bits, blockSize } = form;
     const blocks = whole[1]! / blockSize;
     const packed = Math.ceil((blocks * bits) / 8);
@@ -626,6 +645,13 @@ interface GroupInputs {
   readonly columns?: { readonly queries: Value; readonly keys: Value };
   readonly factors: Value | undefined;
   readonly cache?: GroupCache | undefined;
+}
+
+interface QuantizedValues {
+  readonly blocks: Value;
+  readonly scales: Value;
+  readonly zeroPoints?: Value;
+  readonly minimum?: Value;
 }
 
 interface GroupCache extends Omit<WindowCache, "pastLength"> {
