@@ -4,7 +4,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 
-const bin = resolve(import.meta.dirname, "../../dist/cli.js");
+/** The built command. */
+export const cli: string = resolve(import.meta.dirname, "../../dist/cli.js");
 
 export interface CliResult {
   readonly status: number | null;
@@ -13,8 +14,8 @@ export interface CliResult {
 }
 
 export function longhand(args: readonly string[], env: Record<string, string> = {}): CliResult {
-  if (!existsSync(bin)) throw new Error("test: expected dist/cli.js; run `npm run build` first, or `npm test`");
-  const { status, stdout, stderr } = spawnSync(process.execPath, [bin, ...args], {
+  if (!existsSync(cli)) throw new Error("test: expected dist/cli.js; run `npm run build` first, or `npm test`");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...args], {
     encoding: "utf8",
     env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: "", ...env },
     timeout: 30_000,
