@@ -1,5 +1,13 @@
 // longhand/formats: checkpoints and configurations, read into one description. Hostile input: bounded before use.
 
+export {
+  type BuiltInModels,
+  builtInModel,
+  builtInModelsAt,
+  builtInModelsIn,
+  builtInNames,
+  packagedModels,
+} from "./built-in-models.ts";
 export * from "./bytes/index.ts";
 export type { Finding, Severity } from "./finding.ts";
 export * from "./gguf/index.ts";

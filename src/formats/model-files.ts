@@ -1,9 +1,10 @@
 // The files of one model, wherever they are: a path in Node, a page's File objects, bytes in memory. Whatever opens a
 // model asks these for names and for sources, so that every format is read by the same code in Node and in a browser.
 
+import { packagedModels } from "./built-in-models.ts";
 import { type ByteSource, blobSource } from "./bytes/byte-source.ts";
 import { FormatError, quote } from "./bytes/format-error.ts";
-import { openFile } from "./bytes/node-file.ts";
+import { folderFiles } from "./model-folder.ts";
 import { nearest } from "./nearest.ts";
 
 export interface ModelFiles {
@@ -20,7 +21,7 @@ export interface ModelFiles {
   locate?(file: string): string;
 }
 
-/** A model: a path (Node), its files from anywhere (File objects of a page, sources of bytes), or ModelFiles. */
+/** A model: a path, or a built-in model's name (Node), its files from anywhere (File objects of a page, sources of bytes), or ModelFiles. */
 export type ModelSource = string | Iterable<ByteSource | File> | ModelFiles;
 
 /**
@@ -87,35 +88,37 @@ function mainFile(names: readonly string[], who: string): string | null {
 }
 
 /**
- * The files that a caller means.
+ * The files that a caller means: of a path, or of a built-in model where no such path exists.
  *
  * @param expected what a path may be, for the message
- * @throws FormatError for a path that does not exist
+ * @throws FormatError for what is neither, naming the nearest file and the nearest built-in model
  */
 export async function modelFilesOf(model: ModelSource, expected: string): Promise<ModelFiles> {
   if (typeof model !== "string") return "list" in model ? model : modelFiles(model);
   const path = model;
   const { stat, readdir } = await import("node:fs/promises");
-  const { basename, dirname, join, resolve } = await import("node:path");
-  const info = await stat(path).catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw new FormatError(path, `expected ${expected}, got ${error.code}`);
-    const siblings = await readdir(dirname(path)).catch(() => [] as string[]);
-    const close = nearest(basename(path), siblings)[0];
-    throw new FormatError(
-      path,
-      `expected ${expected}, got a path that does not exist${close === undefined ? "" : `; nearest: ${close}`}`,
-    );
+  const { basename, dirname } = await import("node:path");
+  const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null;
+    throw new FormatError(path, `expected ${expected}, got ${error.code}`);
   });
-  const isFolder = info.isDirectory();
-  const folder = isFolder ? path : dirname(path);
-  return {
+  if (info !== null) {
+    const isFolder = info.isDirectory();
+    return folderFiles(isFolder ? path : dirname(path), isFolder ? null : basename(path), path);
+  }
+  const isName = !/[\\/]/.test(path);
+  const builtIn = isName ? await packagedModels() : null;
+  const files = await builtIn?.open(path);
+  if (files != null) return files;
+  const siblings = await readdir(dirname(path)).catch(() => [] as string[]);
+  const close = [
+    ...nearest(basename(path), siblings, 1),
+    ...nearest(path, (await builtIn?.names()) ?? [], 1).map((name) => `${name} (built in)`),
+  ];
+  throw new FormatError(
     path,
-    folder: basename(resolve(folder)),
-    file: isFolder ? null : basename(path),
-    list: () => readdir(folder),
-    open: (file) => openFile(join(folder, file)),
-    locate: (file) => join(folder, file),
-  };
+    `expected ${expected}, got a path that does not exist${close.length === 0 ? "" : `; nearest: ${close.join(", ")}`}`,
+  );
 }
 
 /** Runs `use` with one of the files open and closes it again, whatever happens. */
