@@ -7,6 +7,7 @@ import { addDrop } from "./drop.ts";
 import { describeFailure, exitCodes } from "./failure.ts";
 import { addGenerate } from "./generate.ts";
 import { addInspect } from "./inspect.ts";
+import { addModels } from "./models.ts";
 import { addScore } from "./score.ts";
 import { addTrain } from "./train.ts";
 
@@ -23,6 +24,7 @@ addScore(program);
 addGenerate(program);
 addTrain(program);
 addDrop(program);
+addModels(program);
 
 // `longhand … | head` closes the pipe: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
