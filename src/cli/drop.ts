@@ -24,7 +24,7 @@ import { interruptible } from "./interrupt.ts";
 import { numberAtLeast, seedNumber, tokenCount } from "./options.ts";
 import { progressLine } from "./progress.ts";
 import { palette } from "./terminal.ts";
-import { decimalCount, heldOut, weightsHash } from "./train.ts";
+import { decimalCount, defaultFolder, heldOut, weightsHash } from "./train.ts";
 import { saveModel, trainInFolder } from "./training-run.ts";
 
 interface Flags {
@@ -70,7 +70,7 @@ export function addDrop(program: Command): void {
     .option("--qk-norm", "normalise queries and keys from now on")
     .option("--seed <n>", "of the data's order (default: 0)", seedNumber)
     .option("--text <names...>", "text files, or sotu, moby-dick (default: both of these)")
-    .option("--out <folder>", "the run folder (default: runs/drop-NAME)")
+    .option("--out <folder>", "the run folder (default: runs/drop-NAME-…)")
     .addOption(new Option("--dtype <kind>", "of the model's file").choices(["f32", "f16", "bf16"]).default("f32"))
     .option("--threads <n>", "threads of a step", tokenCount)
     .option("--json", "print one JSON document")
@@ -113,7 +113,8 @@ async function drop(path: string, flags: Flags, signal: AbortSignal): Promise<vo
   );
   const { batchSize, length } = recipe;
   const corpus = await readCorpus(flags.text ?? ["sotu", "moby-dick"]);
-  const folder = flags.out ?? `runs/drop-${before.name}`;
+  const identity = { drop: before.name, weights: await weightsHash(before), text: corpus.hash };
+  const folder = flags.out ?? defaultFolder("drop", recipe, identity, before.name);
   const { bold, dim } = palette;
   if (!flags.json) {
     process.stdout.write(
@@ -127,7 +128,7 @@ async function drop(path: string, flags: Flags, signal: AbortSignal): Promise<vo
       recipe,
       data: tokenBatches(corpus.train, { batchSize, length, seed: recipe.seed }),
       validation: validationBatches(corpus.validation, heldOut(corpus, recipe)),
-      identity: { drop: before.name, weights: await weightsHash(before), text: corpus.hash },
+      identity,
       weights: withFreshNorms(before, recipe),
       prints: !flags.json,
       ...(flags.threads === undefined ? {} : { threads: flags.threads }),

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import { loadLanguageModel } from "../engine/index.ts";
-import { meanOverWindows, type RunRow } from "../evaluation/index.ts";
+import { type JsonRecord, jsonHash, meanOverWindows, type RunRow } from "../evaluation/index.ts";
 import { parseRopeParameters } from "../formats/huggingface/index.ts";
 import {
   createTask,
@@ -152,7 +152,7 @@ async function train(flags: Flags, signal: AbortSignal): Promise<void> {
       identity: { task: task.name, format: task.format, sizes, ...beginning },
     };
   }
-  const folder = flags.out ?? defaultFolder(recipe, flags);
+  const folder = flags.out ?? defaultFolder("train", recipe, { ...job.identity }, flags.task);
   const { bold, dim } = palette;
   if (!flags.json) {
     const what =
@@ -362,9 +362,10 @@ function describe(recipe: TrainingRecipe): string {
   return `${encoding.join(",")}${scaled}: ${numLayers} layers of ${hiddenSize}, ${length} tokens a sequence, ${tokens} in all${dropped}`;
 }
 
-function defaultFolder(recipe: TrainingRecipe, flags: Flags): string {
-  const what = [recipe.encoding.join("-"), flags.task, flags.size, recipe.length, `seed${recipe.seed}`];
-  return `runs/train-${what.filter((part) => part !== undefined).join("-")}`;
+/** Another recipe or text has another folder; the same command finds its own again. */
+export function defaultFolder(command: string, recipe: TrainingRecipe, data: JsonRecord, what?: string): string {
+  const hash = jsonHash({ recipe: recipe as unknown as JsonRecord, ...data }).slice(0, 6);
+  return `runs/${[command, what ?? recipe.encoding.join("-"), hash].join("-")}`;
 }
 
 function summary(positions: readonly RunRow[], task: readonly RunRow[], trained: number): string[] {

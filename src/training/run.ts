@@ -52,7 +52,7 @@ export interface RunOptions {
   readonly data: BatchSource;
   /** Batches whose loss is told beside, or what else is to be told of the model as it stands. */
   readonly validation?: readonly Batch[] | ((trainer: Trainer) => Promise<Validation>);
-  /** Steps between rows of training; 20 when absent. */
+  /** Steps between rows of training; 20 when absent, or fewer where validation comes more often. */
   readonly rowEvery?: number;
   /** Steps between rows of validation; a twentieth of the run when absent. */
   readonly validateEvery?: number;
@@ -86,13 +86,14 @@ export interface RunResult {
  * @throws RangeError when the recipe and the data or the weights do not fit, or the loss is not a number any more
  */
 export async function runRecipe(options: RunOptions): Promise<RunResult> {
-  const { recipe, data, validation = [], rowEvery = 20, signal, checkpoint: from } = options;
+  const { recipe, data, validation = [], signal, checkpoint: from } = options;
   if (data.batchSize !== recipe.batchSize || data.length !== recipe.length) {
     throw new RangeError(
       `runRecipe: expected batches of ${recipe.batchSize} × ${recipe.length}, got ${data.batchSize} × ${data.length}`,
     );
   }
   const validateEvery = options.validateEvery ?? Math.max(1, Math.round(recipe.steps / 20));
+  const rowEvery = options.rowEvery ?? Math.min(20, validateEvery);
   const { rate, ...plan } = trainingPlan(recipe);
   const { batchSize, length, seed, dropAt, steps } = recipe;
   const weights =
