@@ -19,8 +19,7 @@ import {
   readLearnedPositions,
   type Strategy,
 } from "../models/index.ts";
-import type { Tensor } from "../tensor/index.ts";
-import { type Backend, DisposedError, type Session } from "./backend.ts";
+import { type Backend, DisposedError, type Session, type Weights } from "./backend.ts";
 import { cacheSizes, Decoder, type RunOptions } from "./decoder.ts";
 import { chooseCapacity, choosePrecision, type LoadModelOptions, type Precision } from "./load-options.ts";
 import { onnxRuntimeBackend } from "./onnxruntime/index.ts";
@@ -144,7 +143,9 @@ export async function createLanguageModel(
   const atOnce = decoding !== undefined && options.decoding === true;
   // The same weights, so what is read serves both.
   const wanted = new Map([...program.parameters, ...(atOnce ? decoding.parameters : [])]);
+  const inFiles = backend.capabilities.fileWeights;
   const parameters = await readParameters({ parameters: wanted }, checkpoint, {
+    inFiles,
     ...(signal === undefined ? {} : { signal }),
     ...(onProgress === undefined ? {} : { onProgress: (done: number, total: number) => onProgress({ done, total }) }),
   });
@@ -153,7 +154,7 @@ export async function createLanguageModel(
   const { spareRows, windows } = program;
   const sizes = cacheSizes(program, initial);
   const exact = await backend.load(program.graph, parameters, { sizes, ...shared });
-  const load = async ({ graph }: DecoderProgram, weights: ReadonlyMap<string, Tensor>): Promise<Session> =>
+  const load = async ({ graph }: DecoderProgram, weights: Weights): Promise<Session> =>
     backend.load(graph, weights, { shareStates: exact, ...shared });
   const loaded = atOnce ? await load(decoding, parameters) : undefined;
   const fast = decoding && (async () => loaded ?? load(decoding, await readParameters(decoding, checkpoint)));

@@ -85,6 +85,7 @@ export async function createSequenceToSequenceModel(
     for (const program of all) {
       const before = done;
       const weights = await readParameters(program, checkpoint, {
+        inFiles: backend.capabilities.fileWeights,
         ...(signal === undefined ? {} : { signal }),
         onProgress: (count) => {
           done = before + count;

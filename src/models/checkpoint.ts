@@ -42,7 +42,7 @@ export interface Checkpoint {
    *  shape's; FormatError for NaN or infinity */
   readFloat32(weight: string, shape: readonly number[]): Promise<Float32Array>;
   readQuantized(weight: string, shape: readonly [rows: number, columns: number]): Promise<QuantizedMatrix>;
-  /** Where a weight lies as row-major float32 that needs nothing done to it; null otherwise. */
+  /** Where a weight lies on disk as row-major float32 that needs nothing done to it; null otherwise. */
   file(weight: string): WeightFile | null;
   /** A finding on tensors of the files that are none of these weights; empty when there are none. */
   unusedTensors(read: Iterable<string>): readonly Finding[];
@@ -61,7 +61,14 @@ export async function openCheckpoint(model: ModelSource): Promise<Checkpoint> {
   try {
     const { modelType, make } = await settingsOf(files, description);
     const family = familyOf(description, modelType);
-    return createCheckpoint({ path: files.path, description, weights, family, settings: make });
+    return createCheckpoint({
+      path: files.path,
+      description,
+      weights,
+      family,
+      settings: make,
+      onDisk: files.locate !== undefined,
+    });
   } catch (error) {
     await weights.close();
     throw error;
@@ -105,10 +112,19 @@ export interface CheckpointParts {
   readonly weights: Weights;
   readonly family: ModelFamily;
   readonly settings: (has: (weight: string) => boolean) => Settings;
+  /** Whether the weights' locations are paths; when absent they are not. */
+  readonly onDisk?: boolean;
 }
 
 /** A checkpoint from its parts. */
-export function createCheckpoint({ path, description, weights, family, settings }: CheckpointParts): Checkpoint {
+export function createCheckpoint({
+  path,
+  description,
+  weights,
+  family,
+  settings,
+  onDisk,
+}: CheckpointParts): Checkpoint {
   const map = placedNames(nameMapOf(family, description, path), (tensor) => weights.has(tensor));
   const has = (weight: string): boolean => {
     const rule = ruleFor(map, weight);
@@ -189,7 +205,7 @@ export function createCheckpoint({ path, description, weights, family, settings 
     },
     file(weight) {
       const { rule, rows } = resolve(weight);
-      if (rows !== null || rule.transpose || rule.add !== undefined) return null;
+      if (!onDisk || rows !== null || rule.transpose || rule.add !== undefined) return null;
       const { dtype, location, byteLength } = weights.info(rule.tensor);
       if (dtype !== "F32") return null;
       return { file: location.source, offset: location.offset, length: byteLength };
