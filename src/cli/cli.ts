@@ -3,6 +3,7 @@
 
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
+import { addCompare } from "./compare.ts";
 import { addDrop } from "./drop.ts";
 import { describeFailure, exitCodes } from "./failure.ts";
 import { addGenerate } from "./generate.ts";
@@ -21,6 +22,7 @@ program
   .showHelpAfterError("(longhand --help shows the commands)");
 addInspect(program);
 addScore(program);
+addCompare(program);
 addGenerate(program);
 addTrain(program);
 addDrop(program);

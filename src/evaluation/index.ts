@@ -3,6 +3,7 @@
 //   text ── tasks/windows ──► tasks (loss by position, perplexity, retrieval) over a ScoringModel (model.ts)
 //   strategies: which positions a task runs under ──► rows ──► run-folder ──► statistics ──► a verdict
 
+export * from "./compare/index.ts";
 export type { ScoringModel } from "./model.ts";
 export * from "./run-folder/index.ts";
 export * from "./statistics/index.ts";

@@ -1,0 +1,326 @@
+// longhand compare: how far a model reads under each strategy, on one's own text. The main job.
+
+import { availableParallelism } from "node:os";
+import { type Command, Option } from "commander";
+import { shapeTitle } from "../advice/chart/scale.ts";
+import { loadLanguageModel, type Precision } from "../engine/index.ts";
+import {
+  type CompareIdentity,
+  type CompareJob,
+  type CompareSettings,
+  type CompareStep,
+  compareIdentity,
+  compareMemory,
+  compareResult,
+  compareSteps,
+  compareVerdict,
+  generatedHaystack,
+  type LeftOut,
+  parseShard,
+  passOperations,
+  placeWindows,
+  type Run,
+  runCompare,
+  stepPasses,
+  textHaystack,
+} from "../evaluation/index.ts";
+import type { ModelDescription } from "../formats/model-description.ts";
+import { openModel } from "../formats/open-model.ts";
+import { openTokenizer } from "../formats/tokenizers/index.ts";
+import { resumeCommand } from "./command-line.ts";
+import { compareTable, compareText } from "./compare-table.ts";
+import { loadOptions } from "./encoding-options.ts";
+import {
+  bosOf,
+  bytes,
+  chosenStrategies,
+  duration,
+  factorList,
+  modelHashes,
+  openEvaluationRun,
+  readTexts,
+  runFolder,
+  softwareIdentity,
+  weightBytes,
+} from "./evaluation-run.ts";
+import { Interrupted, interruptible } from "./interrupt.ts";
+import { LiveText, WorkLine } from "./live.ts";
+import { seedNumber, tokenCount, tokenCountOrMultiple } from "./options.ts";
+import { progressLine } from "./progress.ts";
+import { palette } from "./terminal.ts";
+
+interface Flags {
+  readonly text: readonly string[];
+  readonly target: ReturnType<typeof tokenCountOrMultiple>;
+  readonly strategies?: string;
+  readonly factor?: string;
+  readonly windows: number;
+  readonly needles: number;
+  readonly trainedLength?: number;
+  readonly bos: boolean;
+  readonly seed: number;
+  readonly out?: string;
+  readonly shard?: string;
+  readonly dryRun?: true;
+  readonly precision?: Precision | "auto";
+  readonly threads?: number;
+  readonly json?: true;
+}
+
+const help = `
+Windows of the target length are cut from the text, and every strategy reads the same ones. What is compared is the loss
+of every position: within the trained length (the price of a strategy) and beyond it (what it buys), on the same tokens,
+with 95 % intervals over the windows. One strategy, window, is simply forgetting: the unscaled model sees the last tokens
+only. An extension that does not beat it buys nothing.
+
+--strategies takes a list, or all. Without it, what makes sense for the model is run. In the list:
+  none  as-is  linear:F  ntk:F  ntk-by-parts:F  dynamic:F  yarn:F  llama3:F  gradient:F  JSON (a rope_parameters object)
+  yarn            without a factor: that of the target, or each of --factor
+  dynamic:F@growing   the table of each prefix, in blocks (as decoding without a cache sees it)
+  drop  drop+temperature[:C]   no positions, with DroPE's factor on the queries
+  window[:W[:STRIDE]]   the last W tokens only, read in steps of STRIDE; always there
+
+Results go into a run folder, a row at a time. The same command goes on where it stopped, also after a power cut, and
+prints the result again when all is there. --shard 2/8 does the second of eight parts; longhand merge joins them.
+
+Examples:
+  longhand compare model.gguf --text book.txt --target 4x
+  longhand compare ./SmolLM2-135M --text a.txt b.txt --target 12288 --windows 4
+  longhand compare model.gguf --text book.txt --target 4x --strategies yarn,dynamic --factor 2,4,8 --json
+  longhand compare model.gguf --text book.txt --target 4x --out runs/mine --shard 2/8`;
+
+export function addCompare(program: Command): void {
+  program
+    .command("compare")
+    .summary("how far a model reads under each strategy, on your text")
+    .description(
+      "Compare strategies: loss by position on one's own text, its price at short length, retrieval, a verdict.",
+    )
+    .argument("<model>", "a folder, .gguf or llama2.c .bin")
+    .requiredOption("--text <files...>", "texts to read; - is standard input")
+    .option("--target <length>", "tokens of a window, as 16384, 16k, or 4x the trained length", tokenCountOrMultiple, {
+      multiple: 4,
+    })
+    .option("--strategies <list>", "which ones (below); what makes sense for the model when absent; all")
+    .option("--factor <list>", "factors for names without one: 2,4,8 or 2..16 (doubling)")
+    .option("--windows <n>", "windows at most", tokenCount, 8)
+    .option(
+      "--needles <n>",
+      "passkeys for each strategy, at the trained length and at the target; 0: none",
+      seedNumber,
+      4,
+    )
+    .option("--trained-length <n>", "the length of training, where the file is silent", tokenCount)
+    .option("--no-bos", "no BOS at the head of the windows")
+    .option("--seed <n>", "of the passkeys", seedNumber, 0)
+    .option("--out <folder>", "the run folder")
+    .option("--shard <i/n>", "only this part of the rows, in a folder of its own within --out")
+    .option("--dry-run", "print the plan and stop")
+    .addOption(
+      new Option("--precision <which>", "float32 dequantises every weight; quantized keeps the file's blocks").choices([
+        "auto",
+        "float32",
+        "quantized",
+      ]),
+    )
+    .option("--threads <n>", "threads of a run", tokenCount)
+    .option("--json", "print one JSON document when done")
+    .addHelpText("after", help)
+    .action((path: string, flags: Flags) => interruptible((signal) => compare(path, flags, signal)));
+}
+
+async function compare(path: string, flags: Flags, signal: AbortSignal): Promise<void> {
+  const say = (text: string): void => {
+    if (!flags.json) process.stdout.write(`${text}\n`);
+  };
+  const factors = flags.factor === undefined ? undefined : factorList(flags.factor);
+  const shard = flags.shard === undefined ? null : parseShard(flags.shard);
+  const model = await openModel(path);
+  const trainedLength = trainedLengthOf(model, flags.trainedLength);
+  const target = targetOf(flags.target, trainedLength);
+  const trained = trainedLength === null ? "trained length unknown" : `trained at ${count(trainedLength)} tokens`;
+  say(`${palette.bold(model.name)}  ${shapeTitle(model)} · ${trained} · target ${count(target)}`);
+  const { strategies, leftOut } = chosenStrategies(model, { trainedLength, target }, flags.strategies, factors);
+
+  const tokenizer = await openTokenizer(path);
+  const bos = bosOf(tokenizer, flags.bos);
+  const texts = await readTexts(flags.text, tokenizer);
+  const places = placeWindows(
+    texts.map(({ tokens }) => tokens.length),
+    target - (bos === null ? 0 : 1),
+    flags.windows,
+  );
+  const settings: CompareSettings = { target, trainedLength, bos, strategies, places, needles: flags.needles };
+  const haystack =
+    texts[0]!.tokens.length >= target ? textHaystack(tokenizer, texts[0]!.tokens) : generatedHaystack(tokenizer);
+  const job: CompareJob = { model, settings, texts, tokenizer, haystack, seed: flags.seed };
+  const plan = await planOf(path, job, flags, leftOut);
+  say(planText(plan));
+  if (flags.dryRun) {
+    if (flags.json) process.stdout.write(`${JSON.stringify({ model: model.name, plan })}\n`);
+    return;
+  }
+
+  const hashes = await modelHashes(path, signal);
+  const identity = compareIdentity(job, {
+    ...softwareIdentity(),
+    files: hashes,
+    precision: flags.precision ?? "auto",
+  });
+  const folder = runFolder("compare", model.name, identity, flags.out, shard);
+  const run = await openEvaluationRun("compare", identity, folder, shard);
+  const began = performance.now();
+  try {
+    await runSteps(path, job, run, identity, flags, signal);
+  } catch (error) {
+    if (error instanceof Interrupted) {
+      const base = flags.out ?? (shard === null ? folder : folder.replace(/[\\/]shard-\d+-of-\d+$/, ""));
+      process.stderr.write(
+        `${run.rows.length} of ${plan.rows} rows are in ${folder}; to go on: ${resumeCommand(base)}\n`,
+      );
+    }
+    throw error;
+  } finally {
+    await run.close();
+  }
+  const result = compareResult(identity, run.rows);
+  const verdict = compareVerdict(result);
+  if (flags.json) {
+    const document = {
+      run: folder,
+      ...result,
+      verdict,
+      leftOut,
+      plan,
+      seconds: Math.round(performance.now() - began) / 1000,
+      peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
+    };
+    process.stdout.write(`${JSON.stringify(document)}\n`);
+    return;
+  }
+  if (shard !== null) {
+    say(`\nPart ${shard.index} of ${shard.count}: ${run.rows.length} rows in ${folder}.`);
+    say(`When all parts are done: longhand merge ${folder.replace(/[\\/]shard-\d+-of-\d+$/, "")}`);
+    return;
+  }
+  say(`\n${compareText(result, palette)}\n${palette.dim(`Run folder: ${folder}`)}`);
+}
+
+/** Whatever the run still wants, with a table that is drawn again after every window. */
+async function runSteps(
+  path: string,
+  job: CompareJob,
+  run: Run,
+  identity: CompareIdentity,
+  flags: Flags,
+  signal: AbortSignal,
+): Promise<void> {
+  const steps = compareSteps(job.settings, job.model).filter(({ key }) => run.wants(key));
+  if (steps.length === 0) return;
+  const loading = progressLine();
+  await using model = await loadLanguageModel(path, {
+    ...loadOptions(flags),
+    signal,
+    onProgress: ({ done, total }) => loading.show("reading weights", done, total),
+  });
+  loading.end();
+  const work = (step: CompareStep): number =>
+    stepPasses(step, job.settings).reduce((sum, tokens) => sum + passSeconds(job.model, tokens, 1), 0);
+  const line = new WorkLine(steps.reduce((sum, step) => sum + work(step), 0));
+  const table = new LiveText();
+  let done = 0;
+  try {
+    await runCompare(model, job, run, {
+      signal,
+      onProgress: (step, share) => line.show(done + share * work(step), describeStep(step, job.settings)),
+      onRow: (step) => {
+        done += work(step);
+        const isLast = step.strategy === job.settings.strategies.at(-1);
+        if (flags.json || !isLast) return;
+        line.clear();
+        table.draw(`\n${compareTable(compareResult(identity, run.rows), palette)}`);
+      },
+    });
+  } finally {
+    line.clear();
+    table.clear();
+  }
+}
+
+function describeStep(step: CompareStep, { places, needles }: CompareSettings): string {
+  const { name } = step.strategy;
+  if (step.kind === "passkey") return `${name}, passkey ${step.needle + 1} of ${needles} at ${count(step.length)}`;
+  return `${name}, ${step.kind === "short" ? "short " : ""}window ${step.window + 1} of ${places.length}`;
+}
+
+interface Plan {
+  readonly windows: number;
+  readonly strategies: readonly { readonly name: string; readonly passes: number }[];
+  readonly rows: number;
+  /** Fed to the model. */
+  readonly tokens: number;
+  /** Before anything was measured: by operations, at 20 GFLOP/s a core. */
+  readonly seconds: number;
+  readonly memoryBytes: number;
+  readonly bos: boolean;
+  readonly leftOut: readonly LeftOut[];
+}
+
+async function planOf(path: string, job: CompareJob, flags: Flags, leftOut: readonly LeftOut[]): Promise<Plan> {
+  const { settings, model } = job;
+  const steps = compareSteps(settings, model);
+  const passes = steps.flatMap((step) => stepPasses(step, settings));
+  const cores = flags.threads ?? availableParallelism();
+  const stored = await weightBytes(path);
+  const inMemory = flags.precision === "float32" ? Math.max(stored, 4 * (model.numParameters ?? 0)) : stored;
+  return {
+    windows: settings.places.length,
+    strategies: settings.strategies.map((strategy) => ({
+      name: strategy.name,
+      passes: stepPasses({ kind: "loss", key: "", strategy, window: 0 }, settings).length,
+    })),
+    rows: steps.length,
+    tokens: passes.reduce((sum, tokens) => sum + tokens, 0),
+    seconds: passes.reduce((sum, tokens) => sum + passSeconds(model, tokens, cores), 0),
+    memoryBytes: compareMemory(model, inMemory, settings.target),
+    bos: settings.bos !== null,
+    leftOut,
+  };
+}
+
+/** A guess: operations at 20 GFLOP/s a core, and what a chunk costs whatever the model. */
+function passSeconds(model: ModelDescription, tokens: number, cores: number): number {
+  return passOperations(model, tokens) / (20e9 * cores) + (tokens / 512) * 0.003;
+}
+
+function planText(plan: Plan): string {
+  const names = plan.strategies.map(({ name }) => name).join(", ");
+  const lines = [
+    `${plan.strategies.length} strategies on ${plan.windows} window${plan.windows === 1 ? "" : "s"}: ${names}`,
+    `${count(plan.tokens)} tokens to read in ${count(plan.rows)} rows · about ${duration(plan.seconds)} · ` +
+      `${bytes(plan.memoryBytes)} of memory`,
+    ...plan.leftOut.map(({ name, why }) => palette.dim(`  without ${name}: ${why}`)),
+  ];
+  return lines.join("\n");
+}
+
+function trainedLengthOf(model: ModelDescription, given: number | undefined): number | null {
+  if (given === undefined || model.trainedLength === null) return given ?? model.trainedLength;
+  if (given === model.trainedLength) return given;
+  throw new RangeError(
+    `--trained-length: expected none, since the file says ${model.trainedLength}, got ${given}; strategies scale from the ` +
+      "file's length",
+  );
+}
+
+function targetOf(target: Flags["target"], trained: number | null): number {
+  if ("tokens" in target) return target.tokens;
+  if (trained !== null) return Math.round(target.multiple * trained);
+  throw new RangeError(
+    "--target: expected a number of tokens for a model without a trained length, got a multiple of it",
+  );
+}
+
+function count(n: number): string {
+  return n.toLocaleString("en");
+}

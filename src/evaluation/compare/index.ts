@@ -1,0 +1,25 @@
+// Compare: every strategy on the same windows of a text; a run folder of rows, and what they say.
+
+export {
+  type CompareSettings,
+  type CompareStep,
+  type CompareText,
+  compareMemory,
+  compareSteps,
+  needsShort,
+  passOperations,
+  placeWindows,
+  stepPasses,
+  type WindowPlace,
+  windowTokens,
+} from "./plan.ts";
+export { type CompareResult, type CompareRow, compareResult, type StrategySummary } from "./result.ts";
+export {
+  type CompareIdentity,
+  type CompareJob,
+  compareIdentity,
+  compareRowOrder,
+  type RunCompareOptions,
+  runCompare,
+} from "./run.ts";
+export { compareVerdict, readsTo } from "./verdict.ts";
