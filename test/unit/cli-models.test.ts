@@ -29,10 +29,10 @@ test("lists names, encodings, lengths, sizes and what they are", () => {
   expect(stdout).toBe(
     [
       "bare",
-      "  KERPLE, learned by head · trained at 24 tokens · 28.3 k parameters",
+      "  KERPLE, learned by head · trained at 24 tokens · 28.4 k parameters",
       "",
       "longhand-kerple",
-      "  KERPLE, learned by head · trained at 24 tokens · 28.3 k parameters",
+      "  KERPLE, learned by head · trained at 24 tokens · 28.4 k parameters",
       "  A model of the tests.",
       "",
     ].join("\n"),
