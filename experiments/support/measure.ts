@@ -54,10 +54,7 @@ export async function measure(
       losses.push(await scorePerplexityWindow(model, piece, window, strategy, options));
     }
   }
-  const { mean, low, high, bitsPerByte } = perplexityOf(all, losses, {
-    ...options,
-    bytes: new Uint8Array(pieceBytes).fill(1),
-  });
-  await run.append({ key, name, strategy: strategy.name, length, protocol, mean, low, high, bitsPerByte });
+  const { mean, low, high } = perplexityOf(all, losses, options);
+  await run.append({ key, name, strategy: strategy.name, length, protocol, mean, low, high });
   return { mean, low, high };
 }
