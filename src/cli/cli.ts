@@ -9,6 +9,9 @@ import { describeFailure, exitCodes } from "./failure.ts";
 import { addGenerate } from "./generate.ts";
 import { addInspect } from "./inspect.ts";
 import { addModels } from "./models.ts";
+import { addNeedle } from "./needle.ts";
+import { addPerplexity } from "./perplexity.ts";
+import { addMerge, addRuns } from "./runs.ts";
 import { addScore } from "./score.ts";
 import { addTrain } from "./train.ts";
 
@@ -23,6 +26,10 @@ program
 addInspect(program);
 addScore(program);
 addCompare(program);
+addPerplexity(program);
+addNeedle(program);
+addRuns(program);
+addMerge(program);
 addGenerate(program);
 addTrain(program);
 addDrop(program);

@@ -71,7 +71,7 @@ export async function encodingOptions(path: string, flags: EncodingFlags): Promi
   };
 }
 
-export function loadOptions({ precision, threads }: EncodingFlags): LoadModelOptions {
+export function loadOptions({ precision, threads }: Pick<EncodingFlags, "precision" | "threads">): LoadModelOptions {
   return {
     ...(precision === undefined ? {} : { precision }),
     ...(threads === undefined ? {} : { threads }),

@@ -4,17 +4,27 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type LanguageModel, loadLanguageModel } from "../../src/engine/index.ts";
 import {
+  type CompareIdentity,
+  type CompareJob,
+  compareIdentity,
+  compareResult,
   cutWindows,
+  generatedHaystack,
   logBins,
   lossByPosition,
   meanOverWindows,
+  memoryRunFiles,
+  openRun,
   pairedDifference,
   parseEvaluationStrategy,
   perplexityOf,
   perplexityWindows,
+  readRun,
+  runCompare,
   scorePerplexityWindow,
   sumBin,
 } from "../../src/evaluation/index.ts";
+import { byteTokenizer } from "../../src/formats/index.ts";
 import { checkpoint } from "../support/checkpoints.ts";
 
 type Interval = [mean: number, low: number, high: number];
@@ -114,8 +124,11 @@ describe("perplexity", () => {
   const run = async (options: { length: number; stride?: number; bos: number | null }) => {
     const cut = perplexityWindows(tokens.length, options);
     const sums = [];
-    for (const window of cut) sums.push(await scorePerplexityWindow(model, tokens, window, none, options));
-    return perplexityOf(cut, sums, { ...options, bytes: tokens.map(() => 2) });
+    for (const window of cut) {
+      const loss = await scorePerplexityWindow(model, tokens, window, none, options);
+      sums.push({ ...loss, bytes: 2 * loss.count });
+    }
+    return perplexityOf(cut, sums, options);
   };
   const relative = (got: number, expected: number) => Math.abs(Math.log(got / expected));
 
@@ -140,4 +153,43 @@ describe("perplexity", () => {
     expect(() => perplexityWindows(100, { length: 64, stride: 64, bos })).toThrow(/stride from 1 to 63/);
     expect(() => perplexityWindows(1, { length: 64, bos })).toThrow(/at least 2 tokens/);
   });
+});
+
+test("a compare's rows, read back from its run, are transformers' bin for bin", async () => {
+  const own = golden.rows.map(({ strategy }) => strategy);
+  const strategies = [...new Set(own)].map((name) => parseEvaluationStrategy(name, { trainedLength, target }));
+  const tokenizer = byteTokenizer();
+  const texts = [{ name: "text", sha256: "", tokens: golden.text }];
+  const places = windows.map(({ start }) => ({ text: 0, start }));
+  const job: CompareJob = {
+    model: model.description,
+    settings: { target, trainedLength, bos, strategies, places, needles: 0 },
+    texts,
+    tokenizer,
+    haystack: generatedHaystack(tokenizer),
+    seed: 0,
+  };
+  const files = memoryRunFiles();
+  const identity = compareIdentity(job);
+  const run = await openRun(files, { kind: "compare", identity });
+  await runCompare(model, job, run);
+  await run.close();
+  const { manifest, rows } = await readRun(files);
+  const result = compareResult(manifest.identity as CompareIdentity, rows);
+  expect(result).toMatchObject({ complete: true, windows: 4, unscaled: "none", forgetting: "window" });
+  expect(result.rows.length).toBe(golden.rows.length);
+  for (const [i, row] of result.rows.entries()) {
+    const expected = golden.rows[i]!;
+    expect([row.strategy, row.position]).toEqual([expected.strategy, expected.position]);
+    expect(row.tokens).toBe(4 * (expected.position[1] - expected.position[0]));
+    close({ ...row, mean: row.meanNegativeLogLikelihood }, expected.mean);
+    if (expected.againstNone !== null) close(row.againstUnscaled!, expected.againstNone);
+  }
+  // Strategies whose table depends on the length run short sequences of their own; the others' are their first tokens.
+  const short = identity.strategies.filter((one) => one.short === "own-passes").map(({ name }) => name);
+  expect(short).toEqual(["dynamic:3"]);
+  for (const { strategy, shortCost } of result.strategies) {
+    const expected = golden.shortCost[strategy];
+    if (expected !== undefined) close(shortCost!, expected);
+  }
 });

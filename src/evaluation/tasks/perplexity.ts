@@ -34,6 +34,8 @@ export interface WindowLoss {
   readonly sum: number;
   /** Tokens scored. */
   readonly count: number;
+  /** UTF-8 bytes that they stand for, where a tokenizer says so. */
+  readonly bytes?: number;
 }
 
 export interface Perplexity extends Estimate {
@@ -46,7 +48,7 @@ export interface Perplexity extends Estimate {
   /** The guide's own number. It weighs a window by its new tokens less one, also behind the first window, where all of
    *  them are scored; so it differs a little when windows slide. */
   readonly guidePerplexity: number;
-  /** UTF-8 bytes of the scored tokens, and bits per byte; null where the tokenizer is unknown. */
+  /** UTF-8 bytes of the scored tokens, and bits per byte; null where the losses do not say. */
   readonly bytes: number | null;
   readonly bitsPerByte: number | null;
 }
@@ -107,25 +109,25 @@ export async function scorePerplexityWindow(
 }
 
 /**
- * The perplexity of a text from its windows' losses.
+ * The perplexity of a text, or of several one after the other, from their windows' losses.
  *
  * @param windows as `perplexityWindows` gave them
  * @param losses of the same windows
- * @param bytes UTF-8 bytes of each of the text's tokens; null where they are unknown
  */
 export function perplexityOf(
   windows: readonly PerplexityWindow[],
   losses: readonly WindowLoss[],
-  options: PerplexityOptions & { readonly bytes: ArrayLike<number> | null } & IntervalOptions,
+  options: PerplexityOptions & IntervalOptions,
 ): Perplexity {
-  const { length, stride, bos, bytes } = options;
+  const { length, stride, bos } = options;
   const own = bos === null ? length : length - 1;
   const estimate = meanOverWindows(losses, options);
   let weighted = 0;
   let weights = 0;
   let previous = 0;
-  let byteCount = 0;
   for (const [i, { begin, end, scored }] of windows.entries()) {
+    // Another text.
+    if (begin === 0) previous = 0;
     const { sum, count } = losses[i]!;
     // The guide counts the labels that are not masked (BOS's place among them) and takes one off for the shift.
     const labels = bos !== null && begin === scored ? end - begin + 1 : end - previous;
@@ -133,8 +135,10 @@ export function perplexityOf(
     weighted += (sum / count) * weight;
     weights += weight;
     previous = end;
-    if (bytes !== null) for (let t = scored; t < end; t++) byteCount += bytes[t]!;
   }
+  const bytes = losses.every((loss) => loss.bytes !== undefined)
+    ? losses.reduce((sum, loss) => sum + loss.bytes!, 0)
+    : null;
   const isSliding = stride !== undefined && stride < own;
   return {
     ...estimate,
@@ -144,7 +148,7 @@ export function perplexityOf(
     bos: bos === null ? "none" : "every-window",
     perplexity: Math.exp(estimate.mean),
     guidePerplexity: Math.exp(weighted / weights),
-    bytes: bytes === null ? null : byteCount,
-    bitsPerByte: bytes === null || byteCount === 0 ? null : bitsPerByte(estimate.mean * estimate.tokens, byteCount),
+    bytes,
+    bitsPerByte: bytes === null || bytes === 0 ? null : bitsPerByte(estimate.mean * estimate.tokens, bytes),
   };
 }

@@ -1,0 +1,259 @@
+// longhand perplexity: perplexity and bits per byte of texts, by non-overlapping or sliding windows, always named.
+
+import { type Command, Option } from "commander";
+import { loadLanguageModel, type Precision } from "../engine/index.ts";
+import {
+  byteCounts,
+  type CompareText,
+  type EvaluationStrategy,
+  type Perplexity,
+  type PerplexityWindow,
+  perplexityOf,
+  perplexityWindows,
+  type Run,
+  scorePerplexityWindow,
+} from "../evaluation/index.ts";
+import { openModel } from "../formats/open-model.ts";
+import { openTokenizer, type Tokenizer } from "../formats/tokenizers/index.ts";
+import { resumeCommand } from "./command-line.ts";
+import { loadOptions } from "./encoding-options.ts";
+import {
+  bosOf,
+  chosenStrategies,
+  factorList,
+  modelHashes,
+  openEvaluationRun,
+  readTexts,
+  softwareIdentity,
+} from "./evaluation-run.ts";
+import { Interrupted, interruptible } from "./interrupt.ts";
+import { WorkLine } from "./live.ts";
+import { tokenCount } from "./options.ts";
+import { palette } from "./terminal.ts";
+
+interface Flags {
+  readonly text: readonly string[];
+  readonly length?: readonly number[];
+  readonly stride?: number;
+  readonly maxTokens?: number;
+  readonly strategies?: string;
+  readonly factor?: string;
+  readonly bos: boolean;
+  readonly out?: string;
+  readonly precision?: Precision | "auto";
+  readonly threads?: number;
+  readonly json?: true;
+}
+
+const help = `
+Two protocols, which rank encodings differently:
+  non-overlapping   windows side by side; the first tokens of each see little
+  sliding-window    --stride S: windows every S tokens, of each only what is new; every token sees at least
+                    length − S tokens, at length / S times the cost
+The loss of a token counts once. Bits per byte do not depend on the tokenizer. The number that Hugging Face's guide
+computes is printed too where it differs: it weighs a window by its new tokens less one.
+
+Examples:
+  longhand perplexity model.gguf --text book.txt
+  longhand perplexity model.gguf --text book.txt --length 2048 --stride 512
+  longhand perplexity model.gguf --text book.txt --length 4096,8192,16384 --strategies none,yarn:2 --max-tokens 100k --json`;
+
+export function addPerplexity(program: Command): void {
+  program
+    .command("perplexity")
+    .summary("perplexity and bits per byte of texts")
+    .description("Measure perplexity by non-overlapping or sliding windows, under one strategy or several.")
+    .argument("<model>", "a folder, .gguf or llama2.c .bin")
+    .requiredOption("--text <files...>", "texts to read; - is standard input")
+    .option("--length <list>", "tokens of a window, or several as 2048,8k; the trained length when absent", lengthList)
+    .option("--stride <tokens>", "slide the window by so many; side by side when absent", tokenCount)
+    .option("--max-tokens <n>", "of each text only the first so many", tokenCount)
+    .option("--strategies <list>", "as in longhand compare; as the file says when absent")
+    .option("--factor <list>", "factors for names without one: 2,4,8 or 2..16 (doubling)")
+    .option("--no-bos", "no BOS at the head of the windows")
+    .option("--out <folder>", "keep the windows in a run folder, and go on with one that stopped")
+    .addOption(
+      new Option("--precision <which>", "float32 dequantises every weight; quantized keeps the file's blocks").choices([
+        "auto",
+        "float32",
+        "quantized",
+      ]),
+    )
+    .option("--threads <n>", "threads of a run", tokenCount)
+    .option("--json", "print one JSON document")
+    .addHelpText("after", help)
+    .action((path: string, flags: Flags) => interruptible((signal) => perplexity(path, flags, signal)));
+}
+
+/** Numbers of tokens, separated by commas. */
+export function lengthList(text: string): number[] {
+  return text.split(",").map(tokenCount);
+}
+
+interface Measurement {
+  readonly strategy: EvaluationStrategy;
+  readonly length: number;
+  readonly windows: readonly { readonly key: string; readonly text: number; readonly window: PerplexityWindow }[];
+}
+
+async function perplexity(path: string, flags: Flags, signal: AbortSignal): Promise<void> {
+  const model = await openModel(path);
+  const { trainedLength } = model;
+  const lengths = flags.length ?? (trainedLength === null ? [] : [trainedLength]);
+  if (lengths.length === 0) {
+    throw new RangeError("--length: expected a number of tokens for a model without a trained length, got none");
+  }
+  const tokenizer = await openTokenizer(path);
+  const bos = bosOf(tokenizer, flags.bos);
+  const texts = (await readTexts(flags.text, tokenizer)).map((text) => ({
+    ...text,
+    tokens: Int32Array.from(text.tokens).subarray(0, flags.maxTokens),
+  }));
+  const factors = flags.factor === undefined ? undefined : factorList(flags.factor);
+  const stride = flags.stride === undefined ? {} : { stride: flags.stride };
+  const measurements: Measurement[] = lengths.flatMap((length) =>
+    strategiesOf(model, length, flags.strategies, factors).map((strategy) => ({
+      strategy,
+      length,
+      windows: texts.flatMap(({ tokens }, text) =>
+        perplexityWindows(tokens.length, { length, bos, ...stride }).map((window) => ({
+          key: `${strategy.name}/${length}/${flags.stride ?? "side-by-side"}/${text}/${window.index}`,
+          text,
+          window,
+        })),
+      ),
+    })),
+  );
+  const identity = {
+    ...softwareIdentity(),
+    model: model.name,
+    files: await modelHashes(path, signal),
+    precision: flags.precision ?? "auto",
+    bos,
+    lengths: [...lengths],
+    stride: flags.stride ?? null,
+    texts: texts.map(({ name, sha256, tokens }) => ({ name, sha256, tokens: tokens.length })),
+    strategies: [...new Set(measurements.map(({ strategy }) => strategy.name))],
+  };
+  const run = await openEvaluationRun("perplexity", identity, flags.out ?? null);
+  try {
+    await measure(path, measurements, texts, tokenizer, bos, run, flags, signal);
+  } catch (error) {
+    if (error instanceof Interrupted && flags.out !== undefined) {
+      process.stderr.write(`${run.rows.length} windows are in ${flags.out}; to go on: ${resumeCommand(flags.out)}\n`);
+    }
+    throw error;
+  } finally {
+    await run.close();
+  }
+  const results = measurements.map(({ strategy, length, windows }) => {
+    const losses = windows.map(({ key }) => {
+      const { sum, tokens, bytes } = run.get(key)!;
+      return { sum: sum as number, count: tokens as number, bytes: bytes as number };
+    });
+    const of = windows.map(({ window }) => window);
+    return { strategy: strategy.name, ...perplexityOf(of, losses, { length, bos, ...stride }) };
+  });
+  if (flags.json) {
+    const document = { model: model.name, trainedLength, run: flags.out ?? null, texts: identity.texts, results };
+    process.stdout.write(`${JSON.stringify(document)}\n`);
+    return;
+  }
+  process.stdout.write(`${table(results, bos !== null)}\n`);
+}
+
+function strategiesOf(
+  model: Awaited<ReturnType<typeof openModel>>,
+  length: number,
+  list: string | undefined,
+  factors: readonly number[] | undefined,
+): EvaluationStrategy[] {
+  if (list === undefined)
+    return [{ name: "as-is", encoding: { scaling: { kind: "as-is" } }, reading: { kind: "whole" } }];
+  const asked = list.trim() === "all" ? null : new Set(list.split(",").map((name) => name.trim()));
+  const { strategies } = chosenStrategies(model, { trainedLength: model.trainedLength, target: length }, list, factors);
+  return strategies.filter(({ name, reading }) => {
+    if (reading.kind === "whole") return asked === null || name !== "none" || asked.has("none");
+    if (asked?.has(name)) {
+      throw new RangeError(
+        `--strategies: expected ones that read a window in one pass, got ${name}; longhand compare runs it`,
+      );
+    }
+    return false;
+  });
+}
+
+async function measure(
+  path: string,
+  measurements: readonly Measurement[],
+  texts: readonly CompareText[],
+  tokenizer: Tokenizer,
+  bos: number | null,
+  run: Run,
+  flags: Flags,
+  signal: AbortSignal,
+): Promise<void> {
+  const wanted = measurements.flatMap(({ strategy, windows }) =>
+    windows.filter(({ key }) => run.wants(key)).map((one) => ({ strategy, ...one })),
+  );
+  if (wanted.length === 0) return;
+  const sizes = texts.map(({ tokens }) => byteCounts(tokenizer, tokens));
+  await using model = await loadLanguageModel(path, { ...loadOptions(flags), signal });
+  const line = new WorkLine(wanted.reduce((sum, { window }) => sum + window.end - window.begin, 0));
+  let done = 0;
+  try {
+    for (const { strategy, key, text, window } of wanted) {
+      line.show(done, `${strategy.name}, window ${window.index + 1}`);
+      const { sum, count } = await scorePerplexityWindow(
+        model,
+        texts[text]!.tokens,
+        window,
+        strategy,
+        { bos },
+        { signal },
+      );
+      let bytes = 0;
+      for (let i = window.scored; i < window.end; i++) bytes += sizes[text]![i]!;
+      await run.append({
+        key,
+        strategy: strategy.name,
+        text,
+        begin: window.begin,
+        end: window.end,
+        sum,
+        tokens: count,
+        bytes,
+      });
+      done += window.end - window.begin;
+    }
+  } finally {
+    line.clear();
+  }
+}
+
+function table(results: readonly (Perplexity & { readonly strategy: string })[], hasBos: boolean): string {
+  const { dim } = palette;
+  const range = (low: number | null, high: number | null): string =>
+    low === null || high === null ? "" : `${Math.exp(low).toFixed(3)} to ${Math.exp(high).toFixed(3)}`;
+  const rows = results.map((one) => [
+    one.strategy,
+    one.length.toLocaleString("en"),
+    one.protocol === "non-overlapping" ? one.protocol : `${one.protocol}, stride ${one.stride.toLocaleString("en")}`,
+    one.perplexity.toFixed(4),
+    range(one.low, one.high),
+    one.bitsPerByte?.toFixed(4) ?? "",
+    one.tokens.toLocaleString("en"),
+    Math.abs(one.guidePerplexity / one.perplexity - 1) > 5e-5 ? one.guidePerplexity.toFixed(4) : "",
+  ]);
+  const head = ["strategy", "length", "protocol", "perplexity", "95 %", "bits/byte", "tokens", "guide's"];
+  const used = head.map((_, i) => i < 7 || rows.some((row) => row[i] !== ""));
+  const widths = head.map((text, i) => Math.max(text.length, ...rows.map((row) => row[i]!.length)));
+  const left = [0, 2];
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, i) => (left.includes(i) ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)))
+      .filter((_, i) => used[i])
+      .join("  ")
+      .trimEnd();
+  return [dim(line(head)), ...rows.map(line), dim(hasBos ? "BOS at the head of every window" : "no BOS")].join("\n");
+}
