@@ -462,4 +462,4 @@ test("a small model learns to copy; beyond its training sizes it is measured", a
     expect(low <= accuracy && accuracy <= high, `size ${size}`).toBe(true);
     expect(meanLoss).toBeGreaterThan(trained!.meanLoss);
   }
-}, 60000);
+}, 240_000); // 3 s of one core; a busy machine takes its time
