@@ -5,6 +5,7 @@
 
 export * from "./compare/index.ts";
 export type { ScoringModel } from "./model.ts";
+export * from "./report/index.ts";
 export * from "./run-folder/index.ts";
 export * from "./statistics/index.ts";
 export * from "./strategies/index.ts";

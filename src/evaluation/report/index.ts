@@ -1,0 +1,23 @@
+// Reports of run folders: a model of what is said, and its writers.
+//
+//   runs ──► model ──► html (curves, tables, heat maps) · markdown · svg · csv, jsonl
+
+export { type ReportHtmlOptions, reportHtml } from "./html.ts";
+export { reportMarkdown } from "./markdown.ts";
+export type { Language } from "./markup.ts";
+export {
+  type CompareSection,
+  type LeftOutStrategy,
+  type NeedleCell,
+  type NeedleMap,
+  type NeedleSection,
+  type NeedleSummary,
+  type Report,
+  type ReportRun,
+  type ReportSection,
+  reportOf,
+  type TrainPoint,
+  type TrainSection,
+} from "./model.ts";
+export { reportSvg } from "./svg.ts";
+export { reportCsv, reportJsonLines } from "./tables.ts";
