@@ -8,6 +8,7 @@ import { addDrop } from "./drop.ts";
 import { describeFailure, exitCodes } from "./failure.ts";
 import { addGenerate } from "./generate.ts";
 import { addInspect } from "./inspect.ts";
+import { addLab } from "./lab.ts";
 import { addModels } from "./models.ts";
 import { addNeedle } from "./needle.ts";
 import { addPerplexity } from "./perplexity.ts";
@@ -36,6 +37,7 @@ addGenerate(program);
 addTrain(program);
 addDrop(program);
 addModels(program);
+addLab(program);
 
 // `longhand … | head` closes the pipe: that is no failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -1,0 +1,174 @@
+// The lab in Chromium, from its own server: what a page shows is what the library says, its state is its address, and it
+// asks nothing of any other machine.
+
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { inspectModel } from "../../src/advice/inspect.ts";
+import { parseStrategy } from "../../src/advice/strategy.ts";
+import { rotaryTables } from "../../src/encodings/rope/tables.ts";
+import { describeHuggingFace, openModel } from "../../src/formats/index.ts";
+import { type Lab, startLab } from "../../src/server/lab.ts";
+import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const built = resolve(root, "dist/web");
+const gguf = resolve(root, "test/fixtures/checkpoints/gguf/llama/q4_1.gguf");
+const gemma = resolve(root, "examples/configs/gemma-3-27b.json");
+const axe = readFileSync(resolve(root, "node_modules/axe-core/axe.min.js"), "utf8");
+
+interface Opened {
+  readonly page: Page;
+  /** Errors of the console and of scripts. */
+  readonly errors: string[];
+  /** Addresses asked for outside the lab. */
+  readonly elsewhere: string[];
+}
+
+describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () => {
+  let lab: Lab;
+  let browser: Browser;
+  const desktop: BrowserContextOptions = { viewport: { width: 1280, height: 900 }, locale: "en-US" };
+
+  beforeAll(async () => {
+    if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
+    lab = await startLab({ page: built, port: 0 });
+    browser = await chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await lab?.close();
+  });
+
+  async function open(query: string, options: BrowserContextOptions = desktop): Promise<Opened & AsyncDisposable> {
+    const context = await browser.newContext(options);
+    const page = await context.newPage();
+    const errors: string[] = [];
+    const elsewhere: string[] = [];
+    page.on("pageerror", (error) => errors.push(error.message));
+    page.on("console", (message) => {
+      if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
+    });
+    page.on("request", (request) => {
+      const address = request.url();
+      if (!address.startsWith(lab.address) && !/^(data|blob):/.test(address)) elsewhere.push(address);
+    });
+    await page.goto(`${lab.address}?${query}`);
+    await page.waitForSelector("h1");
+    return { page, errors, elsewhere, [Symbol.asyncDispose]: () => context.close() };
+  }
+
+  const number = (page: Page, of: string, name: string): Promise<string | null> =>
+    page.textContent(`[data-of="${of}"] [data-number="${name}"]`);
+
+  const pages = ["clock"];
+  const looks: readonly (readonly [string, BrowserContextOptions])[] = [
+    ["lang=en&theme=light", desktop],
+    ["lang=zh-TW&theme=dark", { viewport: { width: 390, height: 844 } }],
+  ];
+  test.each(pages.flatMap((page) => looks.map(([look, options]) => [page, look, options] as const)))(
+    "%s under %s: no error, nothing from elsewhere, nothing wider than the screen, no fault that axe finds",
+    async (name, look, options) => {
+      await using opened = await open(`page=${name}&${look}`, options);
+      const { page, errors, elsewhere } = opened;
+      // The page's policy refuses scripts that are put in, which axe is; evaluating is not putting in.
+      await page.evaluate(axe);
+      const faults = await page.evaluate(`axe.run().then(({ violations }) =>
+        violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+          .map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ")))`);
+      expect(faults).toEqual([]);
+      const wider = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+      expect(wider).toBeLessThanOrEqual(0);
+      expect(errors).toEqual([]);
+      expect(elsewhere).toEqual([]);
+    },
+  );
+
+  test("a link says everything: model, hand, place, strategy, language and theme", async () => {
+    await using opened = await open(
+      "lang=zh-TW&theme=dark&theta=150000&dim=64&trained=4096&target=131072&scaling=yarn:32&hand=16&position=123456",
+    );
+    const { page } = opened;
+    expect(await page.getAttribute("html", "lang")).toBe("zh-Hant-TW");
+    expect(await page.getAttribute("html", "data-theme")).toBe("dark");
+    const description = describeHuggingFace({
+      model_type: "llama",
+      hidden_size: 64,
+      num_attention_heads: 1,
+      num_hidden_layers: 1,
+      rope_theta: 150000,
+      max_position_embeddings: 4096,
+    });
+    for (const [mark, strategy] of [
+      ["file", "none"],
+      ["strategy", "yarn:32"],
+    ] as const) {
+      const [group] = inspectModel(description, { target: 131072, strategy: parseStrategy(strategy) }).groups;
+      const omega = group!.inverseFrequencies[16]!;
+      expect(await number(page, mark, "frequency")).toBe(String(omega));
+      expect(await number(page, mark, "wavelength")).toBe(String(group!.hands[16]!.wavelength));
+      const { cos } = rotaryTables({ inverseFrequencies: [omega], attentionFactor: 1 }, [123456]);
+      expect(await number(page, mark, "cos")).toBe(String(cos[0]));
+    }
+    const { summary } = inspectModel(description, { target: 131072 }).groups[0]!;
+    expect(await page.textContent(".summary")).toContain(`${summary!.unseen} 根`);
+  });
+
+  test("what is changed by keyboard stands in the address, and a reload shows it again", async () => {
+    await using opened = await open("lang=en&position=1000");
+    const { page } = opened;
+    await page.getByRole("slider", { name: "Position" }).press("ArrowRight");
+    await page.getByRole("slider", { name: /^Hands/ }).press("ArrowRight");
+    await page.getByRole("button", { name: "中文" }).click();
+    await page.waitForURL(/lang=zh-TW/);
+    expect(page.url()).toMatch(/hand=41/);
+    expect(page.url()).toMatch(/position=1001/);
+    await page.reload();
+    await page.waitForSelector("h1");
+    expect(await page.textContent("#hand-title")).toBe("第 41 根指針");
+    const { groups } = inspectModel(
+      describeHuggingFace({
+        model_type: "llama",
+        hidden_size: 128,
+        num_attention_heads: 1,
+        num_hidden_layers: 1,
+        rope_theta: 10000,
+        max_position_embeddings: 4096,
+      }),
+    );
+    expect(await number(page, "file", "wavelength")).toBe(String(groups[0]!.hands[41]!.wavelength));
+  });
+
+  test("the headers of files are read in the page: a GGUF file, a configuration of two kinds of layers, and no model", async () => {
+    await using opened = await open("lang=en&hand=3");
+    const { page, elsewhere, errors } = opened;
+    const choose = (...files: string[]) => page.setInputFiles('input[type="file"]', files);
+    await choose(gguf);
+    await page.getByText("File: q4_1.gguf").waitFor({ state: "attached" });
+    const [tiny] = inspectModel(await openModel(gguf)).groups;
+    const wavelength = String(tiny!.hands[3]!.wavelength);
+    await page.locator('[data-of="file"] [data-number="wavelength"]').getByText(wavelength).waitFor();
+
+    await choose(gemma);
+    await page.getByLabel("Layers").waitFor();
+    const { groups } = inspectModel(await openModel(gemma));
+    for (const index of [1, 0]) {
+      await page.getByLabel("Layers").selectOption(String(index));
+      expect(await number(page, "file", "wavelength")).toBe(String(groups[index]!.hands[3]!.wavelength));
+    }
+
+    await choose(axePath());
+    const message = await page.getByRole("alert").first().textContent();
+    expect(message).toMatch(/axe\.min\.js: expected .*, got another kind of file/);
+    expect(elsewhere).toEqual([]);
+    expect(errors).toEqual([]);
+  });
+
+  test("wrong words are said to be wrong beside their field", async () => {
+    await using opened = await open("lang=en&scaling=yam:4");
+    expect(await opened.page.getByRole("alert").textContent()).toMatch(/^--scaling: expected one of none, drop/);
+  });
+
+  const axePath = (): string => resolve(root, "node_modules/axe-core/axe.min.js");
+});

@@ -1,0 +1,12 @@
+// The lab: pages over src, which computes everything that they show.
+
+import "@preact/signals";
+import { render } from "preact";
+import { Clock } from "./pages/clock/clock.tsx";
+import { keepAddress } from "./shell/address.ts";
+import { type Page, Shell } from "./shell/shell.tsx";
+
+const pages: readonly Page[] = [{ id: "clock", name: (words) => words.clock.name, view: Clock }];
+
+render(<Shell pages={pages} />, document.getElementById("lab")!);
+keepAddress();

@@ -1,0 +1,148 @@
+// The relative matrix M_R on one hand: what moves k to k + R is one rotation, the same at every k.
+
+import type { JSX } from "preact";
+import { applyRotary } from "../../../src/encodings/rope/rotation.ts";
+import { rotaryTables } from "../../../src/encodings/rope/tables.ts";
+import { Canvas, type Surface } from "../../parts/canvas.tsx";
+import { LogSlider } from "../../parts/controls.tsx";
+import { exact, whole } from "../../shell/numbers.ts";
+import { words } from "../../shell/preferences.ts";
+import { drawHand, drawHub } from "./dial.ts";
+import { group, maxPosition, offset, position, scaledGroup, setOffset, shown } from "./state.ts";
+
+interface Motion {
+  /** [[cos, −sin], [sin, cos]] of R·ω. */
+  readonly matrix: readonly (readonly [number, number])[];
+  readonly before: readonly [number, number];
+  readonly moved: readonly [number, number];
+  readonly table: readonly [number, number];
+}
+
+function motion(): Motion | null {
+  const of = scaledGroup.value ?? group.value;
+  const omega = of?.inverseFrequencies[shown.value];
+  if (omega === undefined) return null;
+  const at = (p: number) => rotaryTables({ inverseFrequencies: [omega], attentionFactor: 1 }, [p]);
+  const point = (p: number): [number, number] => [at(p).cos[0]!, at(p).sin[0]!];
+  const [k, r] = [position.value, offset.value];
+  const options = { headDim: 2, layout: "half" } as const;
+  const before = point(k);
+  // The columns of M_R are where it takes (1, 0) and (0, 1).
+  const [a, c] = applyRotary([1, 0], at(r), options);
+  const [b, d] = applyRotary([0, 1], at(r), options);
+  const [x, y] = applyRotary(before, at(r), options);
+  return {
+    matrix: [
+      [a!, b!],
+      [c!, d!],
+    ],
+    before,
+    moved: [x!, y!],
+    table: point(k + r),
+  };
+}
+
+const six = (value: number): string => value.toFixed(6).replace("-", "−");
+
+export function Relative(): JSX.Element | null {
+  const text = words.value.clock;
+  const of = motion();
+  if (of === null) return null;
+  const { matrix, before, moved, table } = of;
+  const difference = Math.max(Math.abs(moved[0] - table[0]), Math.abs(moved[1] - table[1]));
+  return (
+    <section class="card" aria-labelledby="relative">
+      <h3 id="relative">{text.relative}</h3>
+      <p>{text.relativeLead}</p>
+      <LogSlider label={text.distance} value={offset.value} max={maxPosition} onChange={setOffset} />
+      <div class="relative">
+        <div class="big-dial">
+          <Canvas
+            role="img"
+            aria-label={`${text.hand(shown.value)}: k, k + R`}
+            heightFor={(width) => width}
+            draw={draw}
+          />
+        </div>
+        <div class="equation">
+          <Column name={`M_R, R = ${whole(offset.value)}`} rows={matrix} />
+          <span aria-hidden="true">·</span>
+          <Column name={`P(k), k = ${whole(position.value)}`} rows={before.map((value) => [value])} />
+          <span aria-hidden="true">=</span>
+          <Column name={text.product} rows={moved.map((value) => [value])} />
+        </div>
+        <dl class="numbers">
+          <dt>{text.product}</dt>
+          <dd>
+            <Pair of={moved} />
+          </dd>
+          <dt>{text.tableValue}</dt>
+          <dd>
+            <Pair of={table} />
+          </dd>
+          <dt>{text.difference}</dt>
+          <dd>{difference === 0 ? "0" : difference.toExponential(1)}</dd>
+        </dl>
+      </div>
+    </section>
+  );
+}
+
+/** Both coordinates with every digit, below one another. */
+function Pair({ of }: { readonly of: readonly [number, number] }): JSX.Element {
+  return (
+    <>
+      {exact(of[0])}
+      <br />
+      {exact(of[1])}
+    </>
+  );
+}
+
+function Column(props: { readonly name: string; readonly rows: readonly (readonly number[])[] }): JSX.Element {
+  return (
+    <table class="matrix">
+      <caption>{props.name}</caption>
+      <tbody>
+        {props.rows.map((row, index) => (
+          <tr key={index}>
+            {row.map((value, column) => (
+              <td key={column}>{six(value)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function draw(surface: Surface): void {
+  const of = motion();
+  if (of === null) return;
+  const { context, width, colour } = surface;
+  const dial = { x: width / 2, y: width / 2, radius: width / 2 - 22 };
+  context.lineWidth = 2;
+  context.strokeStyle = colour("track");
+  context.beginPath();
+  context.arc(dial.x, dial.y, dial.radius, 0, 2 * Math.PI);
+  context.stroke();
+  const [k, to] = [of.before, of.table].map(([cos, sin]) => ({ cos, sin })) as [Tip, Tip];
+  drawHand(surface, dial, k, { colour: colour("some"), width: 3 });
+  drawHand(surface, dial, to, { colour: colour("mark"), width: 3, dash: [7, 6] });
+  drawHub(surface, dial, colour("ink"), 3.5);
+  context.font = "12.5px system-ui, sans-serif";
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (const [tip, label, name] of [
+    [k, "k", "some"],
+    [to, "k + R", "mark"],
+  ] as const) {
+    context.fillStyle = colour(name);
+    context.fillText(label, dial.x + tip.sin * (dial.radius + 12), dial.y - tip.cos * (dial.radius + 12));
+  }
+}
+
+interface Tip {
+  readonly cos: number;
+  readonly sin: number;
+}
