@@ -16,6 +16,7 @@ import {
   compareVerdict,
   generatedHaystack,
   type LeftOut,
+  needleLengths,
   parseShard,
   passOperations,
   placeWindows,
@@ -140,8 +141,9 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   const target = targetOf(flags.target, trainedLength);
   const trained = trainedLength === null ? "trained length unknown" : `trained at ${count(trainedLength)} tokens`;
   say(`${palette.bold(model.name)}  ${shapeTitle(model)} · ${trained} · target ${count(target)}`);
-  const { strategies, leftOut } = chosenStrategies(model, { trainedLength, target }, flags.strategies, factors);
+  const chosen = chosenStrategies(model, { trainedLength, target }, flags.strategies, factors);
 
+  const { strategies } = chosen;
   const tokenizer = await openTokenizer(path);
   const bos = bosOf(tokenizer, flags.bos);
   const texts = await readTexts(flags.text, tokenizer);
@@ -150,10 +152,23 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
     target - (bos === null ? 0 : 1),
     flags.windows,
   );
-  const settings: CompareSettings = { target, trainedLength, bos, strategies, places, needles: flags.needles };
   const haystack =
     texts[0]!.tokens.length >= target ? textHaystack(tokenizer, texts[0]!.tokens) : generatedHaystack(tokenizer);
+  const needles =
+    flags.needles === 0
+      ? { lengths: [], leftOut: [] }
+      : needleLengths({ tokenizer, bos }, haystack, { trainedLength, target });
+  const settings: CompareSettings = {
+    target,
+    trainedLength,
+    bos,
+    strategies,
+    places,
+    needles: flags.needles,
+    needleLengths: needles.lengths,
+  };
   const job: CompareJob = { model, settings, texts, tokenizer, haystack, seed: flags.seed };
+  const leftOut = [...chosen.leftOut, ...needles.leftOut];
   const plan = await planOf(path, job, flags, leftOut);
   say(planText(plan));
   if (flags.dryRun) {

@@ -163,7 +163,7 @@ test("a compare's rows, read back from its run, are transformers' bin for bin", 
   const places = windows.map(({ start }) => ({ text: 0, start }));
   const job: CompareJob = {
     model: model.description,
-    settings: { target, trainedLength, bos, strategies, places, needles: 0 },
+    settings: { target, trainedLength, bos, strategies, places, needles: 0, needleLengths: [] },
     texts,
     tokenizer,
     haystack: generatedHaystack(tokenizer),

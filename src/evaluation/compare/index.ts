@@ -6,6 +6,7 @@ export {
   type CompareText,
   compareMemory,
   compareSteps,
+  needleLengths,
   needsShort,
   passOperations,
   placeWindows,

@@ -4,8 +4,10 @@
 import { ropeDependsOnLength } from "../../encodings/index.ts";
 import type { ModelDescription } from "../../formats/model-description.ts";
 import { applyStrategy, type Strategy, strategyApplies } from "../../models/index.ts";
+import type { LeftOut } from "../strategies/defaults.ts";
 import type { EvaluationStrategy } from "../strategies/strategy.ts";
 import { lossPasses } from "../tasks/loss-by-position.ts";
+import { type Haystack, passkey, type SampleContext } from "../tasks/retrieval/index.ts";
 
 export interface CompareText {
   readonly name: string;
@@ -28,8 +30,9 @@ export interface CompareSettings {
   readonly bos: number | null;
   readonly strategies: readonly EvaluationStrategy[];
   readonly places: readonly WindowPlace[];
-  /** Passkeys at the target, and at the trained length, for every strategy. */
+  /** Passkeys for every strategy, at each of these lengths. */
   readonly needles: number;
+  readonly needleLengths: readonly number[];
 }
 
 export type CompareStep =
@@ -98,7 +101,7 @@ export function windowTokens(text: ArrayLike<number>, start: number, length: num
 /** Every step, in the order in which one process does them: window by window, so that a run that stops early has compared
  *  all strategies on the windows it has. */
 export function compareSteps(settings: CompareSettings, model: ModelDescription): CompareStep[] {
-  const { strategies, places, trainedLength, target, needles } = settings;
+  const { strategies, places, needles, needleLengths } = settings;
   const steps: CompareStep[] = [];
   for (let window = 0; window < places.length; window++) {
     for (const strategy of strategies) {
@@ -109,9 +112,8 @@ export function compareSteps(settings: CompareSettings, model: ModelDescription)
       steps.push({ kind: "short", key: `short/${strategy.name}/${window}`, strategy, window });
     }
   }
-  const lengths = [...new Set([Math.min(trainedLength ?? target, target), target])];
   for (let needle = 0; needle < needles; needle++) {
-    for (const length of lengths) {
+    for (const length of needleLengths) {
       for (const strategy of strategies) {
         // Within an answer's few tokens a growing table is that of the whole.
         if (strategy.reading.kind === "growing") continue;
@@ -120,6 +122,26 @@ export function compareSteps(settings: CompareSettings, model: ModelDescription)
     }
   }
   return steps;
+}
+
+/** The lengths at which passkeys are asked: the trained one and the target, where they have room for one. */
+export function needleLengths(
+  context: SampleContext,
+  haystack: Haystack,
+  { trainedLength, target }: Pick<CompareSettings, "trainedLength" | "target">,
+): { readonly lengths: readonly number[]; readonly leftOut: readonly LeftOut[] } {
+  const lengths: number[] = [];
+  const leftOut: LeftOut[] = [];
+  for (const length of new Set([Math.min(trainedLength ?? target, target), target])) {
+    try {
+      passkey(context, haystack, { length, seed: 0, depth: 0.5 });
+      lengths.push(length);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      leftOut.push({ name: `passkeys at ${length}`, why: error.message });
+    }
+  }
+  return { lengths, leftOut };
 }
 
 /** Whether short sequences see other tables than the begin of a long one, so that they have to be run. */

@@ -41,7 +41,7 @@ export interface StrategySummary {
   readonly againstForgetting: Difference | null;
   /** Against the strategy with the lowest loss beyond the trained length; null for that one. */
   readonly againstBest: Difference | null;
-  /** Loss no higher than the unscaled model's in the last bin within the trained length. */
+  /** Loss no higher than the strategy's own in the last bin within the trained length: what it costs there is shortCost. */
   readonly effectiveLength: EffectiveLength | null;
   /** Loss no higher than forgetting's on the same tokens. */
   readonly beatsForgettingTo: EffectiveLength | null;
@@ -143,10 +143,7 @@ export function compareResult(identity: CompareIdentity, rows: readonly RunRow[]
       againstUnscaled: against(own, unscaled, name, beyondBin),
       againstForgetting: against(own, forgetting, name, beyondBin),
       againstBest: against(own, best, name, beyondBin),
-      effectiveLength:
-        reference === null || trainedLength === null
-          ? null
-          : readsByLoss(own, long.get(reference)!, bins, trainedLength),
+      effectiveLength: trainedLength === null ? null : readsByLoss(own, bins, trainedLength),
       beatsForgettingTo:
         forgetting === null || forgetting === name || trainedLength === null
           ? null
@@ -180,11 +177,10 @@ export function compareResult(identity: CompareIdentity, rows: readonly RunRow[]
 }
 
 /** Rows that a complete run has. */
-function rowCount({ strategies, windows, needles, target, trainedLength }: CompareIdentity): number {
+function rowCount({ strategies, windows, needles, needleLengths }: CompareIdentity): number {
   const own = strategies.filter(({ short }) => short === "own-passes").length;
-  const lengths = new Set([Math.min(trainedLength ?? target, target), target]).size;
   const asked = strategies.filter(({ reading }) => reading.kind !== "growing").length;
-  return windows.length * (strategies.length + own) + needles * lengths * asked;
+  return windows.length * (strategies.length + own) + needles * needleLengths.length * asked;
 }
 
 function beyond(trainedLength: number | null, target: number): Bin {
@@ -217,31 +213,17 @@ function paired(a: Losses, b: Losses, bin: Bin): Difference | null {
   return pairedDifference(sums(a, windows, bin), sums(b, windows, bin));
 }
 
-/** Each bin's mean loss against the reference's in the last bin within the trained length, window by window: other tokens
- *  of the same text. */
-function readsByLoss(
-  own: Losses,
-  reference: Losses,
-  bins: readonly Bin[],
-  trainedLength: number,
-): EffectiveLength | null {
+/** Each bin's mean loss against that of the last bin within the trained length, window by window: other tokens of the same
+ *  text. */
+function readsByLoss(own: Losses, bins: readonly Bin[], trainedLength: number): EffectiveLength | null {
   const last = bins.findLast(({ to }) => to <= trainedLength);
-  const windows = [...own.keys()].filter((window) => reference.has(window));
-  if (last === undefined || windows.length === 0) return null;
-  const mean = (losses: Losses, window: number, bin: Bin): WindowSum => {
-    const { sum, count } = sumBin(losses.get(window)!, bin);
-    return { sum: sum / count, count: 1 };
-  };
+  if (last === undefined || own.size === 0) return null;
+  const means = (bin: Bin): WindowSum[] =>
+    sums(own, [...own.keys()], bin).map(({ sum, count }) => ({ sum: sum / count, count: 1 }));
   return effectiveLengthByLoss(
     bins
       .filter(({ to }) => to >= last.to)
-      .map((bin) => ({
-        length: bin.to,
-        verdict: pairedDifference(
-          windows.map((window) => mean(own, window, bin)),
-          windows.map((window) => mean(reference, window, last)),
-        ).verdict,
-      })),
+      .map((bin) => ({ length: bin.to, verdict: pairedDifference(means(bin), means(last)).verdict })),
   );
 }
 

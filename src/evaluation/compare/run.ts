@@ -22,6 +22,7 @@ export interface CompareIdentity extends JsonRecord {
   readonly windows: readonly { readonly text: number; readonly start: number }[];
   readonly strategies: readonly StrategyRecord[];
   readonly needles: number;
+  readonly needleLengths: readonly number[];
   readonly haystack: string;
   readonly seed: number;
 }
@@ -58,6 +59,7 @@ export function compareIdentity(job: CompareJob, more: JsonRecord = {}): Compare
     windows: settings.places.map(({ text, start }) => ({ text, start })),
     strategies: settings.strategies.map((strategy) => strategyRecord(strategy, own.has(strategy.name))),
     needles: settings.needles,
+    needleLengths: [...settings.needleLengths],
     haystack: haystack.kind,
     seed,
   };

@@ -86,11 +86,9 @@ function beyondTrained(result: CompareResult, measured: readonly StrategySummary
 function sentence(one: StrategySummary, { target }: CompareResult, trained: number): string {
   const to = readsTo(one, trained);
   const reach =
-    to === null
-      ? `${one.strategy} reads worse than the unscaled model from within ${tokens(trained)} tokens on`
-      : to <= trained
-        ? `${one.strategy} loses no less than it did before ${tokens(trained)} tokens, but reads no length beyond it as well`
-        : `${one.strategy} reads to ${tokens(to)}${to < target ? ` of ${tokens(target)}` : ""} tokens`;
+    to === null || to <= trained
+      ? `${one.strategy} beats forgetting, but reads no length beyond ${tokens(trained)} as well as that one`
+      : `${one.strategy} reads to ${tokens(to)}${to < target ? ` of ${tokens(target)}` : ""} tokens`;
   return `${reach}; ${cost(one, trained)}`;
 }
 
@@ -106,7 +104,7 @@ function price({ shortCost }: StrategySummary): number {
   return shortCost?.verdict === "higher" ? shortCost.mean : 0;
 }
 
-/** The length up to which the loss is no higher than at the trained length, and no higher than forgetting's. */
+/** The length up to which the loss is no higher than the strategy's own at the trained length, and than forgetting's. */
 export function readsTo(summary: StrategySummary, trained: number): number | null {
   const byLoss = summary.effectiveLength?.length ?? null;
   if (byLoss === null) return null;

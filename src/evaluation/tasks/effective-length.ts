@@ -22,8 +22,8 @@ export const rulerThreshold = 0.856;
 export const relativeThreshold = 0.85;
 
 /**
- * By loss: bins in which the loss is not higher than in the last bin within the trained length, as far as its interval
- * tells. `verdict` is that of the difference, paired by window.
+ * By loss: bins in which the loss is not higher than the same strategy's in the last bin within the trained length, as far
+ * as the interval tells. `verdict` is that of the difference, paired by window.
  *
  * @example
  * ```ts
