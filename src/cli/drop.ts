@@ -70,7 +70,7 @@ export function addDrop(program: Command): void {
     .option("--qk-norm", "normalise queries and keys from now on")
     .option("--seed <n>", "of the data's order (default: 0)", seedNumber)
     .option("--text <names...>", "text files, or sotu, moby-dick (default: both of these)")
-    .option("--out <folder>", "the run folder (default: runs/drop-NAME-…)")
+    .option("--out <folder>", "the run folder (default: one in longhand-runs)")
     .addOption(new Option("--dtype <kind>", "of the model's file").choices(["f32", "f16", "bf16"]).default("f32"))
     .option("--threads <n>", "threads of a step", tokenCount)
     .option("--json", "print one JSON document")

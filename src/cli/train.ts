@@ -29,6 +29,7 @@ import {
   validationBatches,
 } from "../training/index.ts";
 import { type Corpus, readCorpus } from "./corpora.ts";
+import { runsFolder } from "./evaluation-run.ts";
 import { interruptible } from "./interrupt.ts";
 import { numberAtLeast, seedNumber, tokenCount } from "./options.ts";
 import { palette } from "./terminal.ts";
@@ -114,7 +115,7 @@ export function addTrain(program: Command): void {
     .option("--task <name>", `a synthetic task instead: ${taskNames.join(", ")}`)
     .option("--task-sizes <range>", "sizes of its examples in training (default: 1-20)", sizeRange)
     .option("--from <model>", "train this model on: its sizes and encoding are kept")
-    .option("--out <folder>", "the run folder (default: runs/train-…, by what is trained)")
+    .option("--out <folder>", "the run folder (default: one in longhand-runs, by what is trained)")
     .addOption(new Option("--dtype <kind>", "of the model's file").choices(["f32", "f16", "bf16"]).default("f32"))
     .option("--threads <n>", "threads of a step", tokenCount)
     .option("--json", "print one JSON document")
@@ -365,7 +366,7 @@ function describe(recipe: TrainingRecipe): string {
 /** Another recipe or text has another folder; the same command finds its own again. */
 export function defaultFolder(command: string, recipe: TrainingRecipe, data: JsonRecord, what?: string): string {
   const hash = jsonHash({ recipe: recipe as unknown as JsonRecord, ...data }).slice(0, 6);
-  return `runs/${[command, what ?? recipe.encoding.join("-"), hash].join("-")}`;
+  return `${runsFolder}/${[command, what ?? recipe.encoding.join("-"), hash].join("-")}`;
 }
 
 function summary(positions: readonly RunRow[], task: readonly RunRow[], trained: number): string[] {
