@@ -36,11 +36,11 @@ export interface Chart {
   readonly curves: readonly Curve[];
 }
 
-export const chartSize: { readonly width: number; readonly height: number } = { width: 480, height: 316 };
+export const chartSize: { readonly width: number; readonly height: number } = { width: 480, height: 330 };
 
 const left = 50;
 const right = 108;
-const top = 26;
+const top = 42;
 const bottom = 46;
 const labelGap = 13.5;
 
@@ -83,7 +83,7 @@ export function chartSvg(chart: Chart, languages: readonly Language[], labelledB
   const lines = chart.curves.map((curve) => line(curve, x, y, plot));
   const heading = labelledBy === undefined ? markup`<title>${chart.title[languages[0]!]}</title>` : null;
   return markup`<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img"${labelledBy === undefined ? null : markup` aria-labelledby="${labelledBy}"`}>${heading}
-<text class="axis-label" x="4" y="12">${words(chart.yLabel)}</text>${gridY}${gridX}
+<text class="axis-label" x="4" y="13">${words(chart.yLabel)}</text>${gridY}${gridX}
 <line class="axis" x1="${plot.left}" x2="${plot.right}" y1="${plot.bottom}" y2="${plot.bottom}"/>
 <text class="axis-label" x="${(plot.left + plot.right) / 2}" y="${height - 10}" text-anchor="middle">${words(chart.xLabel)}</text>${marks}${bands}${lines}${endLabels(chart.curves, x, y, plot)}
 </svg>`;
@@ -208,7 +208,7 @@ function yScale({ yScale: kind, curves }: Chart): Scale {
   const highest = Math.max(...means);
   if (kind === "difference") return differenceScale(points);
   // A band that is far wider than all curves lie apart (few windows) is cut, not the curves made flat.
-  const reach = Math.max(0.4 * (highest - lowest), 0.02 * Math.abs(highest), 1e-3);
+  const reach = Math.max(0.15 * (highest - lowest), 0.02 * Math.abs(highest), 1e-3);
   const low = Math.max(lowest - reach, Math.min(lowest, ...points.map((p) => p.low ?? p.y)));
   const high = Math.min(highest + reach, Math.max(highest, ...points.map((p) => p.high ?? p.y)));
   const step = niceStep((high - low) / 5);
@@ -234,9 +234,14 @@ function differenceScale(points: readonly CurvePoint[]): Scale {
   const [from, to] = [bend(1.08 * low), bend(1.08 * high)];
   const steps = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30];
   const values = [...steps.map((s) => -s).reverse(), 0, ...steps].filter((v) => bend(v) >= from && bend(v) <= to);
-  // Where 0.01 lies close to 0 only every other step has room.
-  const spacing = (bend(0.03) - bend(0.01)) / (to - from);
-  const shown = values.filter((v) => spacing >= 0.06 || v === 0 || /^0?[.0]*1/.test(String(Math.abs(v))));
+  // Labels need a line's height each: first ±0.01 goes, then every other step.
+  const line = labelGap / (chartSize.height - bottom - top);
+  const room = (a: number, b: number): boolean => (bend(b) - bend(a)) / (to - from) >= line;
+  const shown = values.filter((value) => {
+    const size = Math.abs(value);
+    if (size === 0.01) return room(0, 0.01) && room(0.01, 0.03);
+    return size === 0 || room(0.03, 0.1) || /^[0.]*1/.test(String(size));
+  });
   return {
     at: (value) => (bend(value) - from) / (to - from),
     ticks: shown.map((value) => ({ value, label: value > 0 ? `+${value}` : String(value).replace("-", "−") })),

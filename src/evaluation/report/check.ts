@@ -63,6 +63,7 @@ export function checkCompare(run: ReportRun): CompareIdentity {
   identity.numberOrNull("bos");
   const needles = identity.number("needles");
   if (!Number.isInteger(needles) || needles < 0) identity.fail("needles", "an integer of at least 0");
+  if (!identity.list("needleLengths").every((n) => typeof n === "number")) identity.fail("needleLengths", "numbers");
   const isLength = (n: number): boolean => Number.isInteger(n) && n >= 2 && n <= longest;
   const target = identity.number("target");
   if (!isLength(target)) identity.fail("target", `an integer from 2 to ${longest}`);

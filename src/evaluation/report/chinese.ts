@@ -80,12 +80,8 @@ const rules: readonly Rule[] = [
 
 const reaches: readonly Rule[] = [
   rule(
-    "{s} reads worse than the unscaled model from within {n} tokens on",
-    (s, n) => `${s} 在 ${n} 個 token 以內就比不縮放的模型差`,
-  ),
-  rule(
-    "{s} loses no less than it did before {n} tokens, but reads no length beyond it as well",
-    (s, n) => `${s} 在 ${n} 個 token 以內維持原本水準，但再長就讀得不如原本`,
+    "{s} beats forgetting, but reads no length beyond {n} as well as that one",
+    (s, n) => `${s} 勝過直接遺忘，但超過 ${n} 的長度都讀得不如 ${n} 以內`,
   ),
   rule("{s} reads to {n} of {n} tokens", (s, to, of) => `${s} 可讀到 ${to} 個 token（目標 ${of}）`),
   rule("{s} reads to {n} tokens", (s, to) => `${s} 可讀到 ${to} 個 token`),

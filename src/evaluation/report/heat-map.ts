@@ -3,7 +3,7 @@
 
 import { type Markup, markup } from "./markup.ts";
 import type { NeedleCell, NeedleMap } from "./model.ts";
-import { fixed, grouped } from "./numbers.ts";
+import { fixed, foundOf, grouped } from "./numbers.ts";
 import type { PageWriter } from "./page.ts";
 
 export function heatMaps(maps: readonly NeedleMap[], page: PageWriter): Markup {
@@ -30,6 +30,5 @@ function heatMap({ strategy, lengths, depths, cells }: NeedleMap, page: PageWrit
 function cell(one: NeedleCell | null): Markup {
   if (one === null) return markup`<td>–</td>`;
   const { found, meanRank, candidates } = one;
-  const successes = fixed(found.successes, Number.isInteger(found.successes) ? 0 : 1);
-  return markup`<td class="h${Math.round(10 * found.proportion)}">${successes}/${found.trials}<small>${fixed(meanRank, 1)} / ${candidates}</small></td>`;
+  return markup`<td class="h${Math.round(10 * found.proportion)}">${foundOf(found)}<small>${fixed(meanRank, 1)} / ${candidates}</small></td>`;
 }

@@ -18,7 +18,7 @@ export interface ReportHtmlOptions {
 }
 
 // The reader's language at first, and the document's in `lang`. Without scripts the switch works just so.
-const script = `(()=>{const d=document,z=d.getElementById("language-zh"),e=d.getElementById("language-en"),s=()=>{d.documentElement.lang=z.checked?"zh-Hant-TW":"en"};if(z.dataset.auto!==undefined&&/^zh\\b/i.test(navigator.language))z.checked=true;z.onchange=e.onchange=s;s()})()`;
+const script = `(()=>{const d=document,z=d.getElementById("language-zh"),e=d.getElementById("language-en"),s=()=>{d.documentElement.lang=z.checked?"zh-Hant-TW":"en"};if("auto"in z.dataset&&/^zh\\b/i.test(navigator.language))z.checked=true;z.onchange=e.onchange=s;s()})()`;
 
 /**
  * The report as an HTML document.
@@ -53,7 +53,7 @@ export function reportHtml(report: Report, options: ReportHtmlOptions = {}): str
 ${several ? overview(sections, page) : null}</header>
 ${sections.map((section, i) => sectionHtml(section, i, several, page))}
 </main>
-<footer><p>${say("Written by Longhand", "由 Longhand 產生")}${version === undefined ? null : ` ${version}`}. ${say(
+<footer><p>Longhand${version === undefined ? null : ` ${version}`}. ${say(
     "Everything on this page is computed from the rows of the run folder; it loads nothing from elsewhere.",
     "本頁所有數字都由執行資料夾中的資料列算出，不從他處載入任何東西。",
   )}</p></footer>`;

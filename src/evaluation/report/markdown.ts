@@ -6,7 +6,7 @@ import type { Difference } from "../statistics/paired.ts";
 import { reasonInChinese, verdictInChinese } from "./chinese.ts";
 import { type Both, both, type Language, visibleText } from "./markup.ts";
 import type { CompareSection, NeedleSection, Report, TrainSection } from "./model.ts";
-import { differenceDigits, fixed, grouped, positionRange, signed } from "./numbers.ts";
+import { differenceDigits, fixed, foundOf, grouped, positionRange, signed } from "./numbers.ts";
 import { provenanceFacts, sessionFacts } from "./provenance.ts";
 
 export function reportMarkdown({ sections }: Report, language: Language = "en"): string {
@@ -80,9 +80,7 @@ function summaryLines({ strategies, trainedLength, target, forgetting }: Compare
         both("Passkeys", "通關密語"),
       ];
   const rows = measured.map((one) => {
-    const passkeys = one.passkey
-      .map(({ length, found }) => `${grouped(length)}: ${found.successes}/${found.trials}`)
-      .join(", ");
+    const passkeys = one.passkey.map(({ length, found }) => `${grouped(length)}: ${foundOf(found)}`).join(", ");
     if (!beyond) return [one.strategy, fixed(one.beyond!.mean, 4), difference(one.againstUnscaled, say), passkeys];
     const to = one.strategy === forgetting ? null : readsTo(one, trainedLength);
     return [
@@ -140,7 +138,7 @@ function needleLines({ strategies }: NeedleSection, say: Say): string[] {
           strategy,
           task,
           grouped(length),
-          `${found.successes}/${found.trials}`,
+          foundOf(found),
           `${fixed(meanRank, 1)} / ${candidates}`,
         ]),
       ),

@@ -38,3 +38,8 @@ export function differenceDigits(x: number): number {
 export function positionRange([from, to]: readonly [number, number]): string {
   return to - from === 1 ? grouped(from) : `${grouped(from)}–${grouped(to - 1)}`;
 }
+
+/** "3/4"; partial scores to a tenth. */
+export function foundOf({ successes, trials }: { readonly successes: number; readonly trials: number }): string {
+  return `${fixed(successes, Number.isInteger(successes) ? 0 : 1)}/${trials}`;
+}

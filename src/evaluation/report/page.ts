@@ -71,7 +71,7 @@ ${chartSvg(chart, languages, id)}
   /** A table that scrolls by itself where the page is narrow; can be reached by keyboard for that. */
   table(label: Both<string>, head: Markup, body: Markup, cls = ""): Markup {
     const id = this.id();
-    return markup`<div class="scroll" tabindex="0" role="region" aria-labelledby="${id}"><table class="${cls}"><caption id="${id}">${inLanguages(label, languages)}</caption>
+    return markup`<div class="scroll" tabindex="0" role="region" aria-labelledby="${id}"><table${cls === "" ? null : markup` class="${cls}"`}><caption id="${id}">${inLanguages(label, languages)}</caption>
 <thead>${head}</thead>
 <tbody>${body}
 </tbody></table></div>
@@ -97,10 +97,11 @@ ${chartSvg(chart, languages, id)}
       return markup`
 <tr><th scope="row">${inLanguages(name, languages)}</th><td>${cell}</td></tr>`;
     });
-    const sessions = sessionFacts(section.run).map(
-      ({ startedAt, command, versions, hardware }) => markup`
-<tr><th scope="row">${this.say("Session", "工作階段")}</th><td><ul><li>${startedAt}</li><li><code>${command}</code></li><li>${versions}</li><li>${hardware}</li></ul></td></tr>`,
-    );
+    const sessions = sessionFacts(section.run).map(({ startedAt, command, versions, hardware }) => {
+      const lines = [startedAt, markup`<code>${command}</code>`, versions, hardware].filter((text) => text !== "");
+      return markup`
+<tr><th scope="row">${this.say("Session", "工作階段")}</th><td><ul>${lines.map((text) => markup`<li>${text}</li>`)}</ul></td></tr>`;
+    });
     return markup`${this.heading("Where the numbers come from", "數字的來歷")}<table class="facts"><tbody>${facts}${sessions}
 </tbody></table>
 `;

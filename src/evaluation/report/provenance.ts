@@ -51,6 +51,7 @@ const names: Readonly<Record<string, Both<string>>> = {
   windows: both("Windows (text: first token)", "視窗（文字：起始 token）"),
   strategies: both("Strategies, as computed", "策略的實際設定"),
   needles: both("Passkeys a length", "每個長度的通關密語數"),
+  needleLengths: both("Lengths of the passkeys' texts", "通關密語文字的長度"),
   haystack: both("Haystack", "乾草堆（填充文字）"),
   seed: both("Seed", "亂數種子"),
 };

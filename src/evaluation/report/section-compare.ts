@@ -8,9 +8,9 @@ import { curveSample } from "./chart.ts";
 import { reasonInChinese } from "./chinese.ts";
 import { chartsOf, strategyStyles } from "./curves.ts";
 import { heatMaps } from "./heat-map.ts";
-import { type Both, both, type Markup, markup } from "./markup.ts";
+import { type Both, both, type Markup, markup, trusted } from "./markup.ts";
 import type { CompareSection } from "./model.ts";
-import { differenceDigits, fixed, grouped, positionRange, signed } from "./numbers.ts";
+import { differenceDigits, fixed, foundOf, grouped, positionRange, signed } from "./numbers.ts";
 import type { PageWriter } from "./page.ts";
 
 export function compareHtml(section: CompareSection, page: PageWriter): Markup {
@@ -43,7 +43,7 @@ ${
 }${
   charts.length === 0
     ? null
-    : markup`${page.heading("Loss by position", "各位置的損失")}<div class="figures">
+    : markup`${page.heading("Curves", "曲線")}<div class="figures">
 ${charts.map((chart) => page.figure(chart))}</div>
 ${page.legend(
   charts[0]!.curves.map(({ name, style }) => {
@@ -133,7 +133,7 @@ function summaryTable(result: CompareResult, styles: ReadonlyMap<string, number>
         both("Against the unscaled model", "與不縮放的模型比"),
         both("Against the best", "與最佳者比"),
       ];
-  const head = markup`<tr><th scope="col">${page.say("Strategy", "策略")}</th>${columns.map((column) => markup`<th scope="col">${page.words(column)}</th>`)}${lengths.map((length) => markup`<th scope="col">${page.say(`Passkeys at ${grouped(length)}`, `${grouped(length)} 的通關密語`)}</th>`)}</tr>`;
+  const head = markup`<tr><th scope="col">${page.say("Strategy", "策略")}</th>${columns.map((column) => markup`<th scope="col">${page.words(column)}</th>`)}${lengths.length === 0 ? null : markup`<th scope="col">${page.say("Passkeys found", "找到的通關密語")}</th>`}</tr>`;
   const body = markup`${strategies.map((one) => {
     const { strategy, shortCost, beyond: loss, againstUnscaled, againstForgetting, againstBest, error } = one;
     const name = markup`<th scope="row">${curveSample(styles.get(strategy) ?? 0)} <bdi>${strategy}</bdi>${strategy === best ? markup` <em>${page.say("best", "最佳")}</em>` : null}</th>`;
@@ -143,12 +143,10 @@ function summaryTable(result: CompareResult, styles: ReadonlyMap<string, number>
         : beyond
           ? markup`${differenceCell(shortCost, page)}${differenceCell(againstUnscaled, page)}${differenceCell(againstForgetting, page)}${differenceCell(againstBest, page)}${last === undefined ? null : estimateCell(lossAt(result.rows, strategy, last))}${readsCell(one, result, page)}`
           : markup`${estimateCell(loss)}${differenceCell(againstUnscaled, page)}${differenceCell(againstBest, page)}`;
-    const found = lengths.map((length) => {
-      const asked = one.passkey.find((p) => p.length === length);
-      return asked === undefined
-        ? markup`<td class="number">–</td>`
-        : markup`<td class="number">${fixed(asked.found.successes, Number.isInteger(asked.found.successes) ? 0 : 1)}/${asked.found.trials}</td>`;
-    });
+    const found =
+      lengths.length === 0
+        ? null
+        : markup`<td class="number">${one.passkey.map(({ length, found: share }, i) => markup`${i === 0 ? null : trusted("<br>")}${grouped(length)}: ${foundOf(share)}`)}</td>`;
     return markup`
 <tr>${name}${cells}${found}</tr>`;
   })}`;
@@ -163,8 +161,8 @@ function summaryTable(result: CompareResult, styles: ReadonlyMap<string, number>
   )}${
     beyond
       ? markup`<p class="note">${page.say(
-          "Reads to: the longest length up to which the loss is no higher than the unscaled model's just within the trained length, and no higher than forgetting's on the same tokens, as far as the intervals tell. ≥ where the longest length tested still passes.",
-          "可讀到：在信賴區間能分辨的範圍內，損失不高於不縮放模型在訓練長度末端的損失，且在相同 token 上不高於直接遺忘的最長長度。≥ 表示測到的最長長度仍然通過。",
+          "Reads to: the longest length up to which the loss is no higher than the strategy's own just within the trained length, and no higher than forgetting's on the same tokens, as far as the intervals tell. ≥ where the longest length tested still passes. Best: the lowest loss beyond the trained length, forgetting aside.",
+          "可讀到：在信賴區間能分辨的範圍內，損失不高於該策略自己在訓練長度末端的損失，且在相同 token 上不高於直接遺忘的最長長度。≥ 表示測到的最長長度仍然通過。最佳：除直接遺忘外，超過訓練長度之後損失最低者。",
         )}</p>
 `
       : null

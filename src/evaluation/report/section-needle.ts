@@ -3,7 +3,7 @@
 import { heatMaps } from "./heat-map.ts";
 import { both, type Markup, markup } from "./markup.ts";
 import type { NeedleSection } from "./model.ts";
-import { fixed, grouped } from "./numbers.ts";
+import { fixed, foundOf, grouped } from "./numbers.ts";
 import type { PageWriter } from "./page.ts";
 
 export function needleHtml(section: NeedleSection, page: PageWriter): Markup {
@@ -25,7 +25,7 @@ export function needleHtml(section: NeedleSection, page: PageWriter): Markup {
     markup`${strategies.flatMap(({ strategy, tasks }) =>
       tasks.map(
         ({ task, length, cell: { found, meanRank, candidates } }) => markup`
-<tr><th scope="row"><bdi>${strategy}</bdi></th><td>${task}</td><td class="number">${grouped(length)}</td><td class="number">${fixed(found.successes, Number.isInteger(found.successes) ? 0 : 2)}/${found.trials}</td><td class="number">${fixed(100 * found.low, 0)}–${fixed(100 * found.high, 0)} %</td><td class="number">${fixed(meanRank, 1)} / ${candidates}</td></tr>`,
+<tr><th scope="row"><bdi>${strategy}</bdi></th><td>${task}</td><td class="number">${grouped(length)}</td><td class="number">${foundOf(found)}</td><td class="number">${fixed(100 * found.low, 0)}–${fixed(100 * found.high, 0)} %</td><td class="number">${fixed(meanRank, 1)} / ${candidates}</td></tr>`,
       ),
     )}`,
   )}${page.provenance(section)}`;
