@@ -274,7 +274,7 @@ interface Plan {
   readonly rows: number;
   /** Fed to the model. */
   readonly tokens: number;
-  /** Before anything was measured: by operations, at 20 GFLOP/s a core. */
+  /** Before anything was measured: by operations, at 40 GFLOP/s a core. */
   readonly seconds: number;
   readonly memoryBytes: number;
   readonly bos: boolean;
@@ -303,7 +303,7 @@ async function planOf(path: string, job: CompareJob, flags: Flags, leftOut: read
   };
 }
 
-/** A guess: operations at 20 GFLOP/s a core, and what a chunk costs whatever the model. */
+/** A guess: operations at 40 GFLOP/s a core, and what a chunk costs whatever the model. */
 function passSeconds(model: ModelDescription, tokens: number, cores: number): number {
   return passOperations(model, tokens) / (20e9 * cores) + (tokens / 512) * 0.003;
 }

@@ -41,7 +41,7 @@ beforeAll(() => {
   const { status, stdout, stderr } = longhand([...common(), "--needles", "0", "--out", folder, "--json"]);
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   whole = { folder, document: JSON.parse(stdout) };
-});
+}, 60_000);
 
 describe("longhand compare", () => {
   test("--json prints one document with the contract's names", () => {
