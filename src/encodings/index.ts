@@ -14,6 +14,7 @@ export { sinCos, sinCosOfProducts } from "./numerics/sincos.ts";
 export * from "./position-encoding.ts";
 export * from "./position-maps/index.ts";
 export * from "./rope/index.ts";
+export * from "./score-by-distance.ts";
 export * from "./sinusoidal.ts";
 export * from "./softmax-factor.ts";
 export * from "./t5-relative-bias.ts";
