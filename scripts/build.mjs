@@ -32,7 +32,8 @@ export async function buildWeb() {
       // A file of its own for each: the page's policy allows no data: addresses for scripts.
       assetsInlineLimit: 0,
       // Asked for when a path is opened, which no page does.
-      rolldownOptions: { external: [/^node:/] },
+      // A slow machine is no warning.
+      rolldownOptions: { external: [/^node:/], checks: { pluginTimings: false } },
     },
   });
 }

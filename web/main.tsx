@@ -3,10 +3,16 @@
 import "@preact/signals";
 import { render } from "preact";
 import { Clock } from "./pages/clock/clock.tsx";
+import { Distance } from "./pages/distance/distance.tsx";
+import { Order } from "./pages/order/order.tsx";
 import { keepAddress } from "./shell/address.ts";
 import { type Page, Shell } from "./shell/shell.tsx";
 
-const pages: readonly Page[] = [{ id: "clock", name: (words) => words.clock.name, view: Clock }];
+const pages: readonly Page[] = [
+  { id: "clock", name: (words) => words.clock.name, view: Clock },
+  { id: "order", name: (words) => words.order.name, view: Order },
+  { id: "distance", name: (words) => words.distance.name, view: Distance },
+];
 
 render(<Shell pages={pages} />, document.getElementById("lab")!);
 keepAddress();

@@ -7,7 +7,15 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inspectModel } from "../../src/advice/inspect.ts";
 import { parseStrategy } from "../../src/advice/strategy.ts";
-import { rotaryTables } from "../../src/encodings/rope/tables.ts";
+import {
+  alibi,
+  type RopeParameters,
+  rope,
+  rotaryTables,
+  scoreByDistance,
+  sinusoidal,
+} from "../../src/encodings/index.ts";
+import { compareOrders, type OrderOptions } from "../../src/evaluation/order-blindness.ts";
 import { describeHuggingFace, openModel } from "../../src/formats/index.ts";
 import { type Lab, startLab } from "../../src/server/lab.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
@@ -62,7 +70,7 @@ describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () 
   const number = (page: Page, of: string, name: string): Promise<string | null> =>
     page.textContent(`[data-of="${of}"] [data-number="${name}"]`);
 
-  const pages = ["clock"];
+  const pages = ["clock", "order", "distance"];
   const looks: readonly (readonly [string, BrowserContextOptions])[] = [
     ["lang=en&theme=light", desktop],
     ["lang=zh-TW&theme=dark", { viewport: { width: 390, height: 844 } }],
@@ -168,6 +176,69 @@ describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () 
   test("wrong words are said to be wrong beside their field", async () => {
     await using opened = await open("lang=en&scaling=yam:4");
     expect(await opened.page.getByRole("alert").textContent()).toMatch(/^--scaling: expected one of none, drop/);
+  });
+
+  test("two orders: identical digits without encoding and mask, others with a second layer under the mask", async () => {
+    await using opened = await open("page=order&lang=en");
+    const { page, errors } = opened;
+    const verdict = page.locator('[data-number="verdict"]');
+    await verdict.getByText("Identical: all 16 numbers have the same bits.").waitFor();
+    const shown = async (): Promise<string[][]> => {
+      const rows = await page.locator('[data-number="outputs"] tr').allTextContents();
+      expect(rows).toHaveLength(16);
+      return page.evaluate(`Array.from(document.querySelectorAll('[data-number="outputs"] tr'),
+        (row) => Array.from(row.querySelectorAll("td"), (cell) => cell.textContent))`);
+    };
+    const said = async (options: OrderOptions): Promise<string[][]> => {
+      const { first, second } = await compareOrders("你打我", "我打你", options);
+      return first.output.map((value, channel) => [value.toPrecision(9), second.output[channel]!.toPrecision(9)]);
+    };
+    const digits = (rows: string[][]) => rows.map((row) => row.slice(0, 2));
+    expect(digits(await shown())).toEqual(await said({ encoding: "none", causal: false, numLayers: 1 }));
+    expect((await shown()).every(([a, b]) => a === b)).toBe(true);
+
+    await page.getByLabel("Causal mask").check();
+    await page.getByLabel("Second layer").check();
+    await verdict.getByText("Different: by up to").waitFor();
+    expect(digits(await shown())).toEqual(await said({ encoding: "none", causal: true, numLayers: 2 }));
+    await page.waitForURL(/mask=on.*depth=2/);
+    // The overview says the same of the same switches.
+    const { largestDifference } = await compareOrders("你打我", "我打你", {
+      encoding: "none",
+      causal: true,
+      numLayers: 2,
+    });
+    const square = page.locator('.square[aria-pressed="true"]');
+    await square.getByText(largestDifference.toLocaleString("en-US", { maximumSignificantDigits: 3 })).waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  test("scores at a distance are the library's, under every scaling and bias", async () => {
+    const all = "rope,linear,ntk,dynamic,yarn,llama3,sinusoidal,alibi,kerple";
+    await using opened = await open(`page=distance&lang=en&dim=64&reach=20000&read=777&curves=${all}`);
+    const { page, errors } = opened;
+    const value = (name: string) => page.textContent(`[data-curve="${name}"]`);
+    const original = { originalMaxPositionEmbeddings: 4096 };
+    const settings: Readonly<Record<string, RopeParameters>> = {
+      rope: { ropeType: "default", ropeTheta: 10000 },
+      linear: { ropeType: "linear", ropeTheta: 10000, factor: 4 },
+      ntk: { ropeType: "ntk", ropeTheta: 10000, factor: 4 },
+      dynamic: { ropeType: "dynamic", ropeTheta: 10000, factor: 4 },
+      yarn: { ropeType: "yarn", ropeTheta: 10000, factor: 4, ...original },
+      llama3: { ropeType: "llama3", ropeTheta: 10000, factor: 4, lowFreqFactor: 1, highFreqFactor: 4, ...original },
+    };
+    for (const [name, parameters] of Object.entries(settings)) {
+      const encoding = rope({ headDim: 64, maxPositionEmbeddings: 4096, rope: parameters });
+      expect(await value(name), name).toBe(String(scoreByDistance(encoding, [777], 20000)[0]));
+    }
+    const rows = scoreByDistance(sinusoidal({ hiddenSize: 64 }), [777]);
+    expect(await value("sinusoidal")).toBe(String(rows[0]));
+    const [steep, , , , , , , flat] = scoreByDistance(alibi({ numHeads: 8 }), [777]);
+    expect([await value("alibi-1"), await value("alibi-8")]).toEqual([String(steep), String(flat)]);
+    await page.getByLabel("KERPLE").uncheck();
+    await page.waitForURL((address) => address.searchParams.get("curves") === all.replace(",kerple", ""));
+    expect(await page.locator('[data-curve="kerple"]').count()).toBe(0);
+    expect(errors).toEqual([]);
   });
 
   const axePath = (): string => resolve(root, "node_modules/axe-core/axe.min.js");

@@ -29,6 +29,7 @@ export function Canvas({ heightFor, draw, ...rest }: Properties): JSX.Element {
   useEffect(() => {
     const element = canvas.current!;
     let frame = 0;
+    let width = element.parentElement!.clientWidth;
     let stop: (() => void) | undefined;
     const paint = (): void => {
       frame = 0;
@@ -42,7 +43,7 @@ export function Canvas({ heightFor, draw, ...rest }: Properties): JSX.Element {
         }
         first = false;
         isDark.value;
-        paintNow(element, latest.current.heightFor, latest.current.draw);
+        paintNow(element, width, latest.current.heightFor, latest.current.draw);
       });
     };
     const schedule = (): void => {
@@ -50,7 +51,11 @@ export function Canvas({ heightFor, draw, ...rest }: Properties): JSX.Element {
     };
     again.current = schedule;
     paint();
-    const observer = new ResizeObserver(schedule);
+    const observer = new ResizeObserver(([entry]) => {
+      // Asked of the observer, because asking the element would lay the page out in each frame.
+      width = entry!.contentRect.width;
+      schedule();
+    });
     observer.observe(element.parentElement!);
     return () => {
       observer.disconnect();
@@ -62,12 +67,26 @@ export function Canvas({ heightFor, draw, ...rest }: Properties): JSX.Element {
   return <canvas ref={canvas} {...rest} />;
 }
 
+const colours = new Map<string, string>();
+effect(() => {
+  isDark.value;
+  colours.clear();
+});
+function colour(name: string): string {
+  let value = colours.get(name);
+  if (value === undefined) {
+    value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+    colours.set(name, value);
+  }
+  return value;
+}
+
 function paintNow(
   element: HTMLCanvasElement,
+  width: number,
   heightFor: (width: number) => number,
   draw: (surface: Surface) => void,
 ): void {
-  const width = element.parentElement!.clientWidth;
   if (width === 0) return;
   const height = heightFor(width);
   const ratio = window.devicePixelRatio || 1;
@@ -81,15 +100,5 @@ function paintNow(
   const context = element.getContext("2d")!;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, width, height);
-  const style = getComputedStyle(document.documentElement);
-  const known = new Map<string, string>();
-  const colour = (name: string): string => {
-    let value = known.get(name);
-    if (value === undefined) {
-      value = style.getPropertyValue(`--${name}`).trim();
-      known.set(name, value);
-    }
-    return value;
-  };
   draw({ context, width, height, colour });
 }

@@ -1,6 +1,7 @@
 // All hands of a group, each on a dial of its own: one canvas, so that a thousand lines a frame cost nothing.
 
 import type { JSX } from "preact";
+import type { InspectedGroup } from "../../../src/advice/inspect.ts";
 import { rotaryTables } from "../../../src/encodings/rope/tables.ts";
 import { Canvas, type Surface } from "../../parts/canvas.tsx";
 import { short } from "../../shell/numbers.ts";
@@ -16,7 +17,7 @@ interface Grid {
 }
 
 function gridOf(width: number, count: number): Grid {
-  const least = width < 520 ? 36 : 62;
+  const least = width < 520 && count > 16 ? 36 : 62;
   // Powers of two, so that rows of the clock are octaves of the same length.
   let columns = 4;
   while (columns * 2 * least <= width && columns * 2 <= count) columns *= 2;
@@ -55,6 +56,7 @@ export function Dials(): JSX.Element {
   const hand = group.value!.hands[chosen.value]!;
   return (
     <div class="dials">
+      <Canvas aria-hidden="true" heightFor={heightFor} draw={drawRings} />
       <Canvas
         tabIndex={0}
         role="slider"
@@ -74,32 +76,46 @@ export function Dials(): JSX.Element {
           if (pair !== null) choose(pair);
         }}
         onKeyDown={move}
-        heightFor={(width) => {
-          const { size, rows } = gridOf(width, count());
-          return rows * size;
-        }}
-        draw={drawDials}
+        heightFor={heightFor}
+        draw={drawHands}
       />
     </div>
   );
 }
 
-function drawDials(surface: Surface): void {
+function heightFor(width: number): number {
+  const { size, rows } = gridOf(width, count());
+  return rows * size;
+}
+
+interface Place {
+  readonly x: number;
+  readonly y: number;
+  readonly size: number;
+  readonly radius: number;
+  /** The width of the ring. */
+  readonly ring: number;
+}
+
+function places(width: number): Place[] {
+  const { columns, size } = gridOf(width, count());
+  const large = size > 55;
+  return Array.from({ length: count() }, (_, pair) => ({
+    x: ((pair % columns) + 0.5) * size,
+    y: (Math.floor(pair / columns) + 0.5) * size,
+    size,
+    radius: size / 2 - (large ? 6 : 4),
+    ring: large ? 4 : 3,
+  }));
+}
+
+/** What does not change with the position has a canvas of its own, so that a dragged slider draws hands alone. */
+function drawRings(surface: Surface): void {
   const { context, width, colour } = surface;
-  const of = group.value;
-  if (of === null) return;
   const over = scaledGroup.value;
-  const { columns, size } = gridOf(width, of.hands.length);
-  const angles = rotaryTables({ inverseFrequencies: of.inverseFrequencies, attentionFactor: 1 }, [position.value]);
-  const overAngles =
-    over === null
-      ? null
-      : rotaryTables({ inverseFrequencies: over.inverseFrequencies, attentionFactor: 1 }, [position.value]);
-  const radius = size / 2 - (size > 55 ? 6 : 4);
-  const ring = size > 55 ? 4 : 3;
-  of.hands.forEach((hand, pair) => {
-    const x = ((pair % columns) + 0.5) * size;
-    const y = (Math.floor(pair / columns) + 0.5) * size;
+  const all = places(width);
+  group.value?.hands.forEach((hand, pair) => {
+    const { x, y, size, radius, ring } = all[pair]!;
     if (pair === shown.value) {
       context.fillStyle = colour("marked");
       context.beginPath();
@@ -109,7 +125,22 @@ function drawDials(surface: Surface): void {
     drawRing(surface, { x, y, radius }, hand, ring, false);
     const scaled = over?.hands[pair];
     if (scaled !== undefined) drawRing(surface, { x, y, radius: radius - ring - 1 }, scaled, ring - 1, true);
-    const inner = { x, y, radius: radius - ring - (scaled === undefined ? 2 : 4) };
+  });
+}
+
+function drawHands(surface: Surface): void {
+  const { width, colour } = surface;
+  const of = group.value;
+  if (of === null) return;
+  const over = scaledGroup.value;
+  const tables = ({ inverseFrequencies }: InspectedGroup) =>
+    rotaryTables({ inverseFrequencies, attentionFactor: 1 }, [position.value]);
+  const angles = tables(of);
+  const overAngles = over === null ? null : tables(over);
+  const all = places(width);
+  of.hands.forEach((hand, pair) => {
+    const { x, y, size, radius, ring } = all[pair]!;
+    const inner = { x, y, radius: radius - ring - (over === null ? 2 : 4) };
     if (overAngles !== null) {
       const direction = { cos: overAngles.cos[pair]!, sin: overAngles.sin[pair]! };
       drawHand(surface, inner, direction, { colour: colour("strategy"), width: size > 55 ? 2 : 1.5 });

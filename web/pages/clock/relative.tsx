@@ -120,7 +120,7 @@ function draw(surface: Surface): void {
   const of = motion();
   if (of === null) return;
   const { context, width, colour } = surface;
-  const dial = { x: width / 2, y: width / 2, radius: width / 2 - 22 };
+  const dial = { x: width / 2, y: width / 2, radius: width / 2 - 32 };
   context.lineWidth = 2;
   context.strokeStyle = colour("track");
   context.beginPath();
@@ -133,10 +133,15 @@ function draw(surface: Surface): void {
   context.font = "12.5px system-ui, sans-serif";
   context.textAlign = "center";
   context.textBaseline = "middle";
-  for (const [tip, label, name] of [
-    [k, "k", "some"],
-    [to, "k + R", "mark"],
-  ] as const) {
+  // Where both point the same way, two names would lie on one another.
+  const together = Math.hypot(k.cos - to.cos, k.sin - to.sin) < 0.35;
+  const labels = together
+    ? ([[to, "k, k + R", "ink"]] as const)
+    : ([
+        [k, "k", "some"],
+        [to, "k + R", "mark"],
+      ] as const);
+  for (const [tip, label, name] of labels) {
     context.fillStyle = colour(name);
     context.fillText(label, dial.x + tip.sin * (dial.radius + 12), dial.y - tip.cos * (dial.radius + 12));
   }
