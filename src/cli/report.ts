@@ -17,7 +17,7 @@ import {
 } from "../evaluation/index.ts";
 
 interface Flags {
-  readonly output: readonly string[];
+  readonly output?: readonly string[];
   readonly language?: Language;
   readonly json?: true;
 }
@@ -57,8 +57,7 @@ export function addReport(program: Command): void {
     .option(
       "-o, --output <file>",
       "where to: .html, .md, .csv, .jsonl or .svg; RUN/report.html when absent (longhand-report.html of several runs)",
-      (file: string, files: readonly string[]) => [...files, file],
-      [],
+      (file: string, files: readonly string[] | undefined) => [...(files ?? []), file],
     )
     .addOption(
       new Option("--language <language>", "of .md and .svg, and what the page shows at first").choices(["en", "zh-TW"]),
@@ -69,10 +68,7 @@ export function addReport(program: Command): void {
 }
 
 async function report(paths: readonly string[], flags: Flags): Promise<void> {
-  const outputs =
-    flags.output.length > 0
-      ? flags.output
-      : [paths.length === 1 ? join(paths[0]!, "report.html") : "longhand-report.html"];
+  const outputs = flags.output ?? [paths.length === 1 ? join(paths[0]!, "report.html") : "longhand-report.html"];
   // Before any work is done.
   const wanted = outputs.map((path) => ({ path, format: formatOf(path) }));
   const made = reportOf(await Promise.all(paths.map(readRun)));

@@ -4,6 +4,7 @@
 import { sha256 } from "../run-folder/sha256.ts";
 import { both, inLanguages, type Language, type Markup, markup, trusted } from "./markup.ts";
 import type { Report, ReportSection } from "./model.ts";
+import { fixed, grouped } from "./numbers.ts";
 import { Outline, type PageWriter } from "./page.ts";
 import { compareHtml } from "./section-compare.ts";
 import { needleHtml } from "./section-needle.ts";
@@ -89,14 +90,35 @@ function titleOf(sections: readonly ReportSection[]): { en: string; "zh-TW": str
 /** Every run in a line, with a link to its part. */
 function overview(sections: readonly ReportSection[], page: PageWriter): Markup {
   const rows = sections.map((section, i) => {
-    const first = section.kind === "compare" ? section.verdict[0] : undefined;
     return markup`
-<tr><th scope="row"><a href="#run-${i + 1}"><bdi>${section.title}</bdi></a></th><td>${section.run.manifest.kind}</td><td class="text">${section.complete ? null : markup`<strong>${page.say("Not complete.", "尚未完成。")}</strong> `}${first === undefined ? null : page.sentence(first)}</td></tr>`;
+<tr><th scope="row"><a href="#run-${i + 1}"><bdi>${section.title}</bdi></a></th><td>${section.run.manifest.kind}</td><td class="text">${section.complete ? null : markup`<strong>${page.say("Not complete.", "尚未完成。")}</strong> `}${inASentence(section, page)}</td></tr>`;
   });
   return markup`<div class="scroll" tabindex="0" role="region" aria-label="Runs"><table>
 <thead><tr><th scope="col">${page.say("Run", "執行")}</th><th scope="col">${page.say("Kind", "種類")}</th><th scope="col">${page.say("In a sentence", "一句話")}</th></tr></thead>
 <tbody>${rows}</tbody></table></div>
 `;
+}
+
+function inASentence(section: ReportSection, page: PageWriter): Markup | null {
+  if (section.kind === "compare") {
+    const [first] = section.verdict;
+    return first === undefined ? null : page.sentence(first);
+  }
+  if (section.kind === "train") {
+    const last = section.validation.at(-1);
+    if (last === undefined) return null;
+    const [loss, tokens] = [fixed(last.loss, 4), grouped(last.tokens)];
+    return page.say(
+      `Validation loss ${loss} nats a token after ${tokens} tokens.`,
+      `讀過 ${tokens} 個 token 後，驗證損失 ${loss} nats／token。`,
+    );
+  }
+  const lengths = section.strategies.map(({ strategy, effectiveLengths }) => {
+    const { length, atLeast } = effectiveLengths[1]!;
+    return markup`<bdi>${strategy}</bdi> ${length === null ? "–" : `${atLeast ? "≥ " : ""}${grouped(length)}`}`;
+  });
+  const list = markup`${lengths.map((one, i) => markup`${i === 0 ? "" : ", "}${one}`)}`;
+  return page.say(markup`Effective length by RULER's threshold: ${list}.`, markup`依 RULER 門檻的有效長度：${list}。`);
 }
 
 function sectionHtml(section: ReportSection, index: number, several: boolean, page: Outline): Markup {

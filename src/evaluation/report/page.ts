@@ -2,7 +2,7 @@
 // languages, the table of where numbers come from.
 
 import { type Chart, chartSvg, curveSample } from "./chart.ts";
-import { verdictInChinese } from "./chinese.ts";
+import { reasonInChinese, verdictInChinese } from "./chinese.ts";
 import { type Both, both, inLanguages, type Language, type Markup, markup, trusted } from "./markup.ts";
 import type { ReportSection } from "./model.ts";
 import { provenanceFacts, sessionFacts } from "./provenance.ts";
@@ -39,13 +39,19 @@ export class Outline {
     return typeof text === "string" ? markup`${text}` : inLanguages(text, languages);
   }
 
-  /** A sentence of the verdict; in English where it has no translation. */
+  /** A sentence of the verdict. */
   sentence(english: string): Markup {
-    const chinese = verdictInChinese(english);
-    return this.say(
-      markup`${english}`,
-      chinese === null ? markup`<span lang="en">${english}</span>` : markup`${chinese}`,
-    );
+    return this.#translated(english, verdictInChinese(english));
+  }
+
+  /** Why a strategy was left out. */
+  reason(english: string): Markup {
+    return this.#translated(english, reasonInChinese(english));
+  }
+
+  /** What has no translation stays in English, and says so to who reads it aloud. */
+  #translated(english: string, chinese: string | null): Markup {
+    return this.say(english, chinese ?? markup`<span lang="en">${english}</span>`);
   }
 
   heading(en: string, zh: string): Markup {

@@ -5,7 +5,6 @@ import { readsTo } from "../compare/verdict.ts";
 import type { Estimate } from "../statistics/bootstrap.ts";
 import type { Difference, Verdict } from "../statistics/paired.ts";
 import { curveSample } from "./chart.ts";
-import { reasonInChinese } from "./chinese.ts";
 import { chartsOf, strategyStyles } from "./curves.ts";
 import { heatMaps } from "./heat-map.ts";
 import { type Both, both, type Markup, markup, trusted } from "./markup.ts";
@@ -51,8 +50,8 @@ ${page.legend(
     return { name, style, ...(note === undefined ? {} : { note }) };
   }),
 )}<p class="note">${page.say(
-        "Bands are 95 % intervals over windows. Differences are paired on the same tokens; their axis is linear within 0.02 nats of 0 and logarithmic beyond. Rest the pointer on a mark for its numbers; all of them stand in the table below.",
-        "色帶是對視窗的 95 % 信賴區間。差異在相同 token 上成對計算；縱軸在 ±0.02 nats 內為線性，之外為對數。游標停在標記上可看數字，下方表格列出全部數字。",
+        "Bands are 95 % intervals over windows; where they are far wider than the curves lie apart, the chart cuts them. Differences are paired on the same tokens; their axis is linear within 0.02 nats of 0 and logarithmic beyond. Rest the pointer on a mark for its numbers; all of them stand in the table below.",
+        "色帶是對視窗的 95 % 信賴區間；遠寬於曲線間距時，圖上會截去一部分。差異在相同 token 上成對計算；縱軸在 ±0.02 nats 內為線性，之外為對數。游標停在標記上可看數字，下方表格列出全部數字。",
       )}</p>
 `
 }${summaryTable(result, styles, page)}${exactTable(result, page)}${
@@ -220,7 +219,7 @@ function leftOut({ leftOut: all }: CompareSection, page: PageWriter): Markup | n
   if (all === null || all.length === 0) return null;
   return markup`${page.heading("What was not run, and why", "沒有執行的策略與原因")}<ul>${all.map(
     ({ name, why }) => markup`
-<li><bdi>${name}</bdi>${page.say(": ", "：")}${page.say(markup`${why}`, markup`${reasonInChinese(why) ?? why}`)}</li>`,
+<li><bdi>${name}</bdi>${page.say(": ", "：")}${page.reason(why)}</li>`,
   )}
 </ul>
 `;
