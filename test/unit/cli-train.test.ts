@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cli, longhand } from "../support/cli.ts";
+import { seededText } from "../support/words.ts";
 
 let folder: string;
 let text: string;
@@ -11,7 +12,7 @@ const shape = ["--layers", "2", "--width", "32", "--heads", "2", "--length", "32
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "longhand-train-"));
   text = join(folder, "text.txt");
-  writeFileSync(text, readFileSync(new URL("../../README.md", import.meta.url)));
+  writeFileSync(text, seededText(20_000));
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

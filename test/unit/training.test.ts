@@ -2,7 +2,6 @@
 // to torch in test/conformance/training.test.ts.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { alibi, nope, type PositionEncoding, rope, sinusoidal, xpos } from "../../src/encodings/index.ts";
 import { onnxRuntimeBackend } from "../../src/engine/index.ts";
@@ -31,8 +30,9 @@ import {
   warmupCosine,
   warmupStableDecay,
 } from "../../src/training/index.ts";
+import { seededText } from "../support/words.ts";
 
-const text = readFileSync(new URL("../../README.md", import.meta.url));
+const text = seededText(20_000);
 const spec = smallDecoder({ vocabSize: 256, hiddenSize: 32, numLayers: 2, numHeads: 2, intermediateSize: 64 });
 const ropeOf = (length: number, ropeTheta = 10000): PositionEncoding =>
   rope({ headDim: 16, maxPositionEmbeddings: length, rope: { ropeType: "default", ropeTheta } });
@@ -168,13 +168,13 @@ describe("a trainer", () => {
     const counts = new Array<number>(256).fill(0);
     for (const byte of text) counts[byte]!++;
     const entropy = counts.reduce((sum, n) => (n === 0 ? sum : sum - (n / text.length) * Math.log(n / text.length)), 0);
-    await using trainer = await Trainer.create(options(ropeOf(length), 160));
+    await using trainer = await Trainer.create(options(ropeOf(length), 400));
     const losses: number[] = [];
-    for (let step = 0; step < 160; step++) losses.push((await trainer.update(data.batch(step))).loss);
+    for (let step = 0; step < 400; step++) losses.push((await trainer.update(data.batch(step))).loss);
     expect(losses[0]!).toBeGreaterThan(5.4); // ln 256 is 5.55
     expect(losses[0]!).toBeLessThan(5.7);
     const last = losses.slice(-10).reduce((a, x) => a + x, 0) / 10;
-    expect(last).toBeLessThan(entropy - 0.4); // 0.7 below seen
+    expect(last).toBeLessThan(entropy - 0.6); // 0.98 below seen
   });
 
   test.each<[string, TrainingEncoding]>([
