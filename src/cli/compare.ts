@@ -181,6 +181,8 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
     ...softwareIdentity(),
     files: hashes,
     precision: flags.precision ?? "auto",
+    // What a report says of the strategies that are not in the rows.
+    leftOut: leftOut.map((one) => ({ ...one })),
   });
   const folder = runFolder("compare", model.name, identity, flags.out, shard);
   const run = await openEvaluationRun("compare", identity, folder, shard);
