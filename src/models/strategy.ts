@@ -69,9 +69,10 @@ export function parseStrategy(text: string): Strategy {
         `${who}: expected a JSON object for ${name}, which needs more than a factor, got ${show(text)}`,
       );
     }
+    const near = nearest(name, known)[0];
     throw new RangeError(
-      `${who}: expected one of ${known.join(", ")} or a JSON object, got ${show(text)}; ` +
-        `nearest: ${nearest(name, known)[0]}`,
+      `${who}: expected one of ${known.join(", ")} or a JSON object, got ${show(text)}` +
+        (near === undefined ? "" : `; nearest: ${near}`),
     );
   }
   const factor = Number(factorText);

@@ -21,6 +21,7 @@ describe("parseStrategy", () => {
 
   test.each([
     ["yarm:4", /nearest: yarn/],
+    ["zzz:4", /got "zzz:4"$/],
     ["yarn", /yarn:FACTOR/],
     ["yarn:", /factor above 0/],
     ["yarn:0", /factor above 0/],
