@@ -40,6 +40,7 @@ import {
   modelHashes,
   openEvaluationRun,
   readTexts,
+  readTokenFiles,
   runFolder,
   softwareIdentity,
   weightBytes,
@@ -51,7 +52,8 @@ import { progressLine } from "./progress.ts";
 import { palette } from "./terminal.ts";
 
 interface Flags {
-  readonly text: readonly string[];
+  readonly text?: readonly string[];
+  readonly tokens?: readonly string[];
   readonly target: ReturnType<typeof tokenCountOrMultiple>;
   readonly strategies?: string;
   readonly factor?: string;
@@ -98,7 +100,8 @@ export function addCompare(program: Command): void {
       "Compare strategies: loss by position on one's own text, its price at short length, retrieval, a verdict.",
     )
     .argument("<model>", "a folder, .gguf or llama2.c .bin")
-    .requiredOption("--text <files...>", "texts to read; - is standard input")
+    .option("--text <files...>", "texts to read; - is standard input")
+    .option("--tokens <files...>", "token ids instead: JSON lists, or objects with a list tokens; BOS is not in them")
     .option("--target <length>", "tokens of a window, as 16384, 16k, or 4x the trained length", tokenCountOrMultiple, {
       multiple: 4,
     })
@@ -134,6 +137,9 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   const say = (text: string): void => {
     if (!flags.json) process.stdout.write(`${text}\n`);
   };
+  if ((flags.text === undefined) === (flags.tokens === undefined)) {
+    throw new RangeError(`expected one of --text and --tokens, got ${flags.text === undefined ? "neither" : "both"}`);
+  }
   const factors = flags.factor === undefined ? undefined : factorList(flags.factor);
   const shard = flags.shard === undefined ? null : parseShard(flags.shard);
   const model = await openModel(path);
@@ -146,7 +152,7 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   const { strategies } = chosen;
   const tokenizer = await openTokenizer(path);
   const bos = bosOf(tokenizer, flags.bos);
-  const texts = await readTexts(flags.text, tokenizer);
+  const texts = flags.text === undefined ? await readTokenFiles(flags.tokens!) : await readTexts(flags.text, tokenizer);
   const places = placeWindows(
     texts.map(({ tokens }) => tokens.length),
     target - (bos === null ? 0 : 1),

@@ -29,7 +29,7 @@ import {
 import type { ModelDescription } from "../formats/model-description.ts";
 import { type ModelFiles, modelFilesOf, opened } from "../formats/model-files.ts";
 import type { Tokenizer } from "../formats/tokenizers/index.ts";
-import { readText } from "./encoding-options.ts";
+import { readText, readTokens } from "./encoding-options.ts";
 
 /** Where runs go when no --out says otherwise. */
 export const runsFolder = "longhand-runs";
@@ -91,6 +91,16 @@ export async function readTexts(paths: readonly string[], tokenizer: Tokenizer):
     // A stranger's text holds no special tokens.
     const tokens = Int32Array.from(tokenizer.encode(text, { addSpecial: false, parseSpecial: false }));
     out.push({ name: path === "-" ? "standard input" : basename(path), sha256: sha256(text), tokens });
+  }
+  return out;
+}
+
+/** Texts that are tokens already: JSON lists, or objects with a list tokens. */
+export async function readTokenFiles(paths: readonly string[]): Promise<CompareText[]> {
+  const out: CompareText[] = [];
+  for (const path of paths) {
+    const tokens = Int32Array.from(await readTokens(path));
+    out.push({ name: basename(path), sha256: sha256(JSON.stringify(Array.from(tokens))), tokens });
   }
   return out;
 }

@@ -116,8 +116,30 @@ describe("longhand compare", () => {
     }
   });
 
+  test("tokens in place of a text are read as they are", () => {
+    const tokens = join(root, "tokens.json");
+    writeFileSync(tokens, JSON.stringify({ tokens: [...readFileSync(text)] }));
+    const args = common().flatMap((arg) => (arg === "--text" ? ["--tokens"] : arg === text ? [tokens] : [arg]));
+    const { status, stdout } = longhand([
+      ...args,
+      "--strategies",
+      "none",
+      "--needles",
+      "0",
+      "--out",
+      join(root, "ids"),
+      "--json",
+    ]);
+    expect(status).toBe(0);
+    const means = (rows: { strategy: string; meanNegativeLogLikelihood: number }[]) =>
+      rows.filter((row) => row.strategy === "none").map((row) => row.meanNegativeLogLikelihood);
+    // A byte is a token.
+    expect(means(JSON.parse(stdout).rows)).toEqual(means(whole.document.rows));
+  });
+
   test.each([
     ["a text that is too short", ["--target", "1M"], /expected a text of at least 1,048,575 tokens/],
+    ["a text and tokens", ["--tokens", "ids.json"], /expected one of --text and --tokens, got both/],
     ["an unknown strategy", ["--strategies", "yarm:2"], /nearest: yarn/],
     ["a factor that is none", ["--factor", "2,x"], /--factor: expected factors above 0/],
     ["a shard that is none", ["--shard", "3/2"], /--shard: expected INDEX\/COUNT/],
