@@ -56,7 +56,7 @@ export function compareTable(result: CompareResult, palette: Palette): string {
   const windows = result.windows === planned ? `${planned}` : `${result.windows} of ${planned}`;
   out.push(
     dim(
-      `${windows} windows of ${count(target)} tokens, ${result.bos === "none" ? "no BOS" : "BOS at the head of each"}.` +
+      `${windows} window${planned === 1 ? "" : "s"} of ${count(target)} tokens, ${result.bos === "none" ? "no BOS" : "BOS at the head of each"}.` +
         (extends_
           ? " short cost: loss within the trained length against the unscaled model. forgetting: loss beyond it against the " +
             "last tokens alone. Both paired on the same tokens; tie: the 95 % interval holds 0."
