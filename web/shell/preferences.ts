@@ -1,9 +1,9 @@
 // Language and theme. The address says them where it does; else the last choice on this machine; else the browser.
 
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { en } from "../text/en.ts";
+import * as en from "../text/en/index.ts";
 import type { Words } from "../text/words.ts";
-import { zhTW } from "../text/zh-TW.ts";
+import * as zhTW from "../text/zh-TW/index.ts";
 import { parameter } from "./address.ts";
 
 export type Language = "en" | "zh-TW";

@@ -15,11 +15,11 @@ export interface Page {
 const themes: readonly Theme[] = ["light", "dark", "system"];
 
 export function Shell({ pages }: { readonly pages: readonly Page[] }): JSX.Element {
-  const text = words.value;
+  const text = words.value.shell;
   const current = parameter("page", pages[0]!.id);
   const page = pages.find(({ id }) => id === current.value) ?? pages[0]!;
   const View = page.view;
-  document.title = `${page.name(text)} · ${text.title}`;
+  document.title = `${page.name(words.value)} · ${text.title}`;
   return (
     <>
       <a class="skip" href="#page">
@@ -46,7 +46,7 @@ export function Shell({ pages }: { readonly pages: readonly Page[] }): JSX.Eleme
               aria-current={id === page.id ? "page" : undefined}
               onClick={(event) => follow(event, id)}
             >
-              {name(text)}
+              {name(words.value)}
             </a>
           ))}
         </nav>

@@ -1,6 +1,6 @@
 // Everything that the lab says, as one type: a language that leaves a sentence out does not compile.
 
-import type { en } from "./en.ts";
+import type * as en from "./en/index.ts";
 
 type Wide<T> = T extends string
   ? string

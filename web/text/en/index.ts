@@ -1,0 +1,6 @@
+// What the lab says in English, a file a page.
+
+export { clock } from "./clock.ts";
+export { distance } from "./distance.ts";
+export { order } from "./order.ts";
+export { shell } from "./shell.ts";

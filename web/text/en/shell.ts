@@ -1,0 +1,15 @@
+// The frame's words in English.
+
+export const shell = {
+  title: "Longhand lab",
+  motto: "How far can a Transformer really read?",
+  skip: "Skip to the page",
+  pages: "Pages",
+  language: "Language",
+  theme: "Theme",
+  light: "Light",
+  dark: "Dark",
+  system: "System",
+  offline: "Everything here is computed in this page by Longhand's own library. Nothing leaves this machine.",
+  failed: "This page ran into an error",
+} as const;

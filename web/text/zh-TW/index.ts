@@ -1,0 +1,6 @@
+// 實驗室的正體中文（台灣用語），一頁一個檔案。
+
+export { clock } from "./clock.ts";
+export { distance } from "./distance.ts";
+export { order } from "./order.ts";
+export { shell } from "./shell.ts";
