@@ -9,41 +9,37 @@ import {
   type CompareJob,
   type CompareSettings,
   type CompareStep,
+  compareCost,
   compareIdentity,
   compareMemory,
   compareResult,
   compareSteps,
   compareVerdict,
-  generatedHaystack,
   type LeftOut,
-  needleLengths,
+  modelHashes,
+  modelWeightBytes,
   parseShard,
-  passOperations,
-  placeWindows,
+  passSeconds,
+  prepareCompare,
   type Run,
   runCompare,
   stepPasses,
-  textHaystack,
+  trainedLengthOf,
 } from "../evaluation/index.ts";
-import type { ModelDescription } from "../formats/model-description.ts";
 import { openModel } from "../formats/open-model.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
 import { resumeCommand } from "./command-line.ts";
 import { compareTable, compareText } from "./compare-table.ts";
 import { loadOptions } from "./encoding-options.ts";
 import {
-  bosOf,
   bytes,
-  chosenStrategies,
   duration,
   factorList,
-  modelHashes,
   openEvaluationRun,
   readTexts,
   readTokenFiles,
   runFolder,
   softwareIdentity,
-  weightBytes,
 } from "./evaluation-run.ts";
 import { Interrupted, interruptible } from "./interrupt.ts";
 import { LiveText, WorkLine } from "./live.ts";
@@ -147,34 +143,9 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   const target = targetOf(flags.target, trainedLength);
   const trained = trainedLength === null ? "trained length unknown" : `trained at ${count(trainedLength)} tokens`;
   say(`${palette.bold(model.name)}  ${shapeTitle(model)} · ${trained} · target ${count(target)}`);
-  const chosen = chosenStrategies(model, { trainedLength, target }, flags.strategies, factors);
-
-  const { strategies } = chosen;
   const tokenizer = await openTokenizer(path);
-  const bos = bosOf(tokenizer, flags.bos);
   const texts = flags.text === undefined ? await readTokenFiles(flags.tokens!) : await readTexts(flags.text, tokenizer);
-  const places = placeWindows(
-    texts.map(({ tokens }) => tokens.length),
-    target - (bos === null ? 0 : 1),
-    flags.windows,
-  );
-  const haystack =
-    texts[0]!.tokens.length >= target ? textHaystack(tokenizer, texts[0]!.tokens) : generatedHaystack(tokenizer);
-  const needles =
-    flags.needles === 0
-      ? { lengths: [], leftOut: [] }
-      : needleLengths({ tokenizer, bos }, haystack, { trainedLength, target });
-  const settings: CompareSettings = {
-    target,
-    trainedLength,
-    bos,
-    strategies,
-    places,
-    needles: flags.needles,
-    needleLengths: needles.lengths,
-  };
-  const job: CompareJob = { model, settings, texts, tokenizer, haystack, seed: flags.seed };
-  const leftOut = [...chosen.leftOut, ...needles.leftOut];
+  const { job, leftOut } = prepareCompare(model, tokenizer, texts, { ...flags, target, factors });
   const plan = await planOf(path, job, flags, leftOut);
   say(planText(plan));
   if (flags.dryRun) {
@@ -282,7 +253,7 @@ interface Plan {
   readonly rows: number;
   /** Fed to the model. */
   readonly tokens: number;
-  /** Before anything was measured: by operations, at 40 GFLOP/s a core. */
+  /** Before anything was measured: by operations, at 20 GFLOP/s a thread. */
   readonly seconds: number;
   readonly memoryBytes: number;
   readonly bos: boolean;
@@ -291,10 +262,8 @@ interface Plan {
 
 async function planOf(path: string, job: CompareJob, flags: Flags, leftOut: readonly LeftOut[]): Promise<Plan> {
   const { settings, model } = job;
-  const steps = compareSteps(settings, model);
-  const passes = steps.flatMap((step) => stepPasses(step, settings));
-  const cores = flags.threads ?? availableParallelism();
-  const stored = await weightBytes(path);
+  const { rows, tokens, seconds } = compareCost(job, flags.threads ?? availableParallelism());
+  const stored = await modelWeightBytes(path);
   const inMemory = flags.precision === "float32" ? Math.max(stored, 4 * (model.numParameters ?? 0)) : stored;
   return {
     windows: settings.places.length,
@@ -302,18 +271,13 @@ async function planOf(path: string, job: CompareJob, flags: Flags, leftOut: read
       name: strategy.name,
       passes: stepPasses({ kind: "loss", key: "", strategy, window: 0 }, settings).length,
     })),
-    rows: steps.length,
-    tokens: passes.reduce((sum, tokens) => sum + tokens, 0),
-    seconds: passes.reduce((sum, tokens) => sum + passSeconds(model, tokens, cores), 0),
+    rows,
+    tokens,
+    seconds,
     memoryBytes: compareMemory(model, inMemory, settings.target),
     bos: settings.bos !== null,
     leftOut,
   };
-}
-
-/** A guess: operations at 40 GFLOP/s a core, and what a chunk costs whatever the model. */
-function passSeconds(model: ModelDescription, tokens: number, cores: number): number {
-  return passOperations(model, tokens) / (20e9 * cores) + (tokens / 512) * 0.003;
 }
 
 function planText(plan: Plan): string {
@@ -325,15 +289,6 @@ function planText(plan: Plan): string {
     ...plan.leftOut.map(({ name, why }) => palette.dim(`  without ${name}: ${why}`)),
   ];
   return lines.join("\n");
-}
-
-function trainedLengthOf(model: ModelDescription, given: number | undefined): number | null {
-  if (given === undefined || model.trainedLength === null) return given ?? model.trainedLength;
-  if (given === model.trainedLength) return given;
-  throw new RangeError(
-    `--trained-length: expected none, since the file says ${model.trainedLength}, got ${given}; strategies scale from the ` +
-      "file's length",
-  );
 }
 
 function targetOf(target: Flags["target"], trained: number | null): number {

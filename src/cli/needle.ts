@@ -4,12 +4,14 @@ import { type Command, Option } from "commander";
 import { loadLanguageModel, type Precision } from "../engine/index.ts";
 import {
   type CompareText,
+  chosenStrategies,
   type EffectiveLength,
   type EvaluationStrategy,
   effectiveLengthByScore,
   generatedHaystack,
   type Haystack,
   type JsonRecord,
+  modelHashes,
   type Proportion,
   parseShard,
   proportion,
@@ -20,21 +22,13 @@ import {
   rulerEffectiveLength,
   scoreRetrieval,
   textHaystack,
+  windowBos,
 } from "../evaluation/index.ts";
 import { openModel } from "../formats/open-model.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
 import { resumeCommand } from "./command-line.ts";
 import { loadOptions } from "./encoding-options.ts";
-import {
-  bosOf,
-  chosenStrategies,
-  factorList,
-  modelHashes,
-  openEvaluationRun,
-  readTexts,
-  runFolder,
-  softwareIdentity,
-} from "./evaluation-run.ts";
+import { factorList, openEvaluationRun, readTexts, runFolder, softwareIdentity } from "./evaluation-run.ts";
 import { Interrupted, interruptible } from "./interrupt.ts";
 import { WorkLine } from "./live.ts";
 import { seedNumber, tokenCount } from "./options.ts";
@@ -149,7 +143,7 @@ async function needle(path: string, flags: Flags, signal: AbortSignal): Promise<
       ? [asIs]
       : chosenStrategies(model, { trainedLength: trained, target }, flags.strategies, factors).strategies;
   const tokenizer = await openTokenizer(path);
-  const bos = bosOf(tokenizer, flags.bos);
+  const bos = windowBos(tokenizer, flags.bos);
   const texts = flags.text === undefined ? [] : await readTexts(flags.text, tokenizer);
   const { haystack, source } = hayOf(texts, target);
   const shard = flags.shard === undefined ? null : parseShard(flags.shard);

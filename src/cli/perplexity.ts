@@ -5,27 +5,22 @@ import { loadLanguageModel, type Precision } from "../engine/index.ts";
 import {
   byteCounts,
   type CompareText,
+  chosenStrategies,
   type EvaluationStrategy,
+  modelHashes,
   type Perplexity,
   type PerplexityWindow,
   perplexityOf,
   perplexityWindows,
   type Run,
   scorePerplexityWindow,
+  windowBos,
 } from "../evaluation/index.ts";
 import { openModel } from "../formats/open-model.ts";
 import { openTokenizer, type Tokenizer } from "../formats/tokenizers/index.ts";
 import { resumeCommand } from "./command-line.ts";
 import { loadOptions } from "./encoding-options.ts";
-import {
-  bosOf,
-  chosenStrategies,
-  factorList,
-  modelHashes,
-  openEvaluationRun,
-  readTexts,
-  softwareIdentity,
-} from "./evaluation-run.ts";
+import { factorList, openEvaluationRun, readTexts, softwareIdentity } from "./evaluation-run.ts";
 import { Interrupted, interruptible } from "./interrupt.ts";
 import { WorkLine } from "./live.ts";
 import { tokenCount } from "./options.ts";
@@ -104,7 +99,7 @@ async function perplexity(path: string, flags: Flags, signal: AbortSignal): Prom
     throw new RangeError("--length: expected a number of tokens for a model without a trained length, got none");
   }
   const tokenizer = await openTokenizer(path);
-  const bos = bosOf(tokenizer, flags.bos);
+  const bos = windowBos(tokenizer, flags.bos);
   const texts = (await readTexts(flags.text, tokenizer)).map((text) => ({
     ...text,
     tokens: Int32Array.from(text.tokens).subarray(0, flags.maxTokens),

@@ -14,6 +14,18 @@ export {
   type WindowPlace,
   windowTokens,
 } from "./plan.ts";
+export {
+  type CompareCost,
+  type CompareRequest,
+  compareCost,
+  type PreparedCompare,
+  passSeconds,
+  prepareCompare,
+  targetLength,
+  tokenizedText,
+  trainedLengthOf,
+  windowBos,
+} from "./prepare.ts";
 export { type CompareResult, type CompareRow, compareResult, type StrategySummary } from "./result.ts";
 export {
   type CompareIdentity,

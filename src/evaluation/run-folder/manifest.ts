@@ -95,3 +95,9 @@ export function runDifferences(there: RunManifest, here: RunManifest): string[] 
   const facts = ({ kind, identity }: RunManifest): Json => ({ kind, ...identity });
   return jsonDifferences(facts(there), facts(here));
 }
+
+/** A name for a run's folder, which the same run gets again. */
+export function runName(kind: string, model: string, identity: JsonRecord): string {
+  const name = model.replace(/\.[a-z]+$/i, "").replace(/[^\w.-]+/g, "-");
+  return `${kind}-${name}-${jsonHash(identity).slice(0, 8)}`;
+}

@@ -1,5 +1,6 @@
 // Strategies by name, and which of them make sense for a model.
 
+export { chosenStrategies } from "./chosen.ts";
 export {
   defaultStrategies,
   expectDecoder,

@@ -1,0 +1,60 @@
+// Strategies as a person lists them: names that stand for themselves times a factor, "all", and the baselines without
+// which a comparison says nothing.
+
+import type { ModelDescription } from "../../formats/model-description.ts";
+import {
+  defaultStrategies,
+  expectDecoder,
+  factorFor,
+  positionsEnd,
+  type StrategySet,
+  windowedName,
+} from "./defaults.ts";
+import { parseEvaluationStrategy, type StrategyLengths, splitStrategies } from "./strategy.ts";
+
+/** Names that stand for themselves times a factor: "yarn" is yarn at every factor that is asked for. */
+const withFactor = ["linear", "ntk", "ntk-by-parts", "dynamic", "yarn", "llama3", "gradient"];
+
+/**
+ * The strategies that were asked for, the baselines among them.
+ *
+ * @param list as typed; absent: what makes sense for the model; "all": everything that applies to it
+ * @param factors of the names without one; that of the target when absent
+ * @throws RangeError for what is no strategy, and for a model with an encoder
+ * @example
+ * ```ts
+ * import { chosenStrategies } from "longhand/evaluation";
+ * import { describeHuggingFace } from "longhand/formats";
+ * const model = describeHuggingFace({
+ *   model_type: "llama", hidden_size: 64, num_hidden_layers: 2, num_attention_heads: 4, max_position_embeddings: 512,
+ * });
+ * const { strategies } = chosenStrategies(model, { trainedLength: 512, target: 2048 }, "yarn");
+ * strategies.map(({ name }) => name); // => ["none", "yarn:4", "window"]
+ * ```
+ */
+export function chosenStrategies(
+  model: ModelDescription,
+  lengths: StrategyLengths,
+  list?: string,
+  factors?: readonly number[],
+): StrategySet {
+  expectDecoder(model);
+  if (list === undefined || list.trim() === "all") {
+    const options = { all: list !== undefined, ...(factors === undefined ? {} : { factors }) };
+    return defaultStrategies(model, lengths, options);
+  }
+  const { trainedLength, target } = lengths;
+  const names = splitStrategies(list).flatMap((name) => {
+    const [bare, at] = name.split(/(?=@)/);
+    if (!withFactor.includes(bare!)) return [name];
+    if (factors === undefined && trainedLength === null) {
+      throw new RangeError(`--strategies: expected ${bare}:FACTOR for a model without a trained length, got ${name}`);
+    }
+    return (factors ?? [factorFor(trainedLength!, target)]).map((factor) => `${bare}:${factor}${at ?? ""}`);
+  });
+  if (target <= positionsEnd(model) && !names.includes("none")) names.unshift("none");
+  const beyond = trainedLength !== null && target > trainedLength;
+  if (beyond && !names.some((name) => /^window(:|$)/.test(name))) names.push(windowedName);
+  const strategies = [...new Set(names)].map((name) => parseEvaluationStrategy(name, lengths));
+  return { strategies, leftOut: [] };
+}
