@@ -15,8 +15,8 @@ import { readCorpus } from "../src/cli/corpora.ts";
 import type { RopeParameters } from "../src/encodings/index.ts";
 import { onnxRuntimeBackend } from "../src/engine/index.ts";
 import {
-  decodeTrainingCheckpoint,
-  encodeTrainingCheckpoint,
+  decodeRunCheckpoint,
+  encodeRunCheckpoint,
   type RecipeEncoding,
   type RecipeOptions,
   type RunCheckpoint,
@@ -114,14 +114,11 @@ async function readCheckpoint(
   path: string,
 ): Promise<{ readonly recipe: TrainingRecipe; readonly checkpoint: RunCheckpoint } | null> {
   if (!existsSync(path)) return null;
-  const { record, ...checkpoint } = await decodeTrainingCheckpoint(readFileSync(path));
-  const { recipe, pendingLosses } = record as unknown as { recipe: TrainingRecipe; pendingLosses: number[] };
-  return { recipe, checkpoint: { ...checkpoint, pendingLosses } };
+  return decodeRunCheckpoint(readFileSync(path));
 }
 
 function save(path: string, recipe: TrainingRecipe, checkpoint: RunCheckpoint): void {
-  const { pendingLosses, ...state } = checkpoint;
-  writeFileSync(`${path}.part`, encodeTrainingCheckpoint(state, { recipe, pendingLosses }));
+  writeFileSync(`${path}.part`, encodeRunCheckpoint(recipe, checkpoint));
   renameSync(`${path}.part`, path);
 }
 

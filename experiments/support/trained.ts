@@ -1,10 +1,9 @@
 // A training of experiments/train.ts as a model to measure, and the text that no training has seen.
 
 import { readCorpus } from "../../src/cli/corpora.ts";
-import { nope } from "../../src/encodings/index.ts";
 import { type LanguageModel, loadLanguageModel } from "../../src/engine/index.ts";
 import { memorySource, modelFiles } from "../../src/formats/index.ts";
-import { exportModel, isLearned, type TrainingRecipe, trainingPlan } from "../../src/training/index.ts";
+import { exportModel, exportOptionsOf, type TrainingRecipe } from "../../src/training/index.ts";
 import { readRun } from "../train.ts";
 
 export interface TrainedModel {
@@ -17,14 +16,9 @@ export async function trainedModel(out: string, name: string): Promise<TrainedMo
   const run = await readRun(out, name);
   if (run === null || run.checkpoint.step < run.recipe.steps) return null;
   const { recipe, checkpoint } = run;
-  const { spec, encodings } = trainingPlan(recipe);
-  const files = exportModel({
-    spec,
-    encodings: recipe.dropAt === null ? encodings : encodings.map((one) => (isLearned(one) ? one : nope())),
-    weights: checkpoint.weights,
-    trainedLength: recipe.length,
-  });
-  const sources = [...files].map(([file, bytes]) => memorySource(file, bytes));
+  const sources = [...exportModel(exportOptionsOf(recipe, checkpoint))].map(([file, bytes]) =>
+    memorySource(file, bytes),
+  );
   return { recipe, model: await loadLanguageModel(modelFiles(sources, name), { threads: 1 }) };
 }
 

@@ -6,23 +6,21 @@ import { cpus } from "node:os";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import type { LogitTemperature } from "../encodings/index.ts";
-import { nope } from "../encodings/index.ts";
 import { onnxRuntimeBackend } from "../engine/index.ts";
 import { type JsonRecord, openRun, type Run, type RunRow } from "../evaluation/index.ts";
 import type { Tensor } from "../tensor/index.ts";
 import {
   type BatchSource,
-  decodeTrainingCheckpoint,
+  decodeRunCheckpoint,
   type ExportDtype,
-  encodeTrainingCheckpoint,
+  encodeRunCheckpoint,
   exportModel,
-  isLearned,
+  exportOptionsOf,
   type RunCheckpoint,
   type RunOptions,
   runRecipe,
   type TrainingRecipe,
   type TrainingRow,
-  trainingPlan,
 } from "../training/index.ts";
 import { resumeCommand } from "./command-line.ts";
 import { Interrupted } from "./interrupt.ts";
@@ -111,14 +109,14 @@ export async function trainInFolder(job: TrainingJob, signal: AbortSignal): Prom
       onStep: async ({ step, loss: last }, capture) => {
         line.show("training tokens", step * perStep, recipe.steps * perStep, `loss ${last.toFixed(3)}`);
         if (performance.now() - saved < (job.checkpointSeconds ?? 60) * 1000) return;
-        await saveCheckpoint(path, recipe, await capture());
+        await replaceFile(path, encodeRunCheckpoint(recipe, await capture()));
         saved = performance.now();
       },
     });
     function perSecond(): number {
       return ((before.step - (from?.step ?? 0)) * perStep) / ((before.time - began) / 1000);
     }
-    if (from?.step !== result.checkpoint.step) await saveCheckpoint(path, recipe, result.checkpoint);
+    if (from?.step !== result.checkpoint.step) await replaceFile(path, encodeRunCheckpoint(recipe, result.checkpoint));
     if (!result.finished) {
       line.end();
       const { step } = result.checkpoint;
@@ -167,14 +165,7 @@ async function readCheckpoint(path: string): Promise<RunCheckpoint | null> {
     if (error.code === "ENOENT") return null;
     throw error;
   });
-  if (bytes === null) return null;
-  const { record, ...state } = await decodeTrainingCheckpoint(bytes);
-  return { ...state, pendingLosses: (record as { pendingLosses: number[] }).pendingLosses };
-}
-
-async function saveCheckpoint(path: string, recipe: TrainingRecipe, checkpoint: RunCheckpoint): Promise<void> {
-  const { pendingLosses, ...state } = checkpoint;
-  await replaceFile(path, encodeTrainingCheckpoint(state, { recipe, pendingLosses }));
+  return bytes === null ? null : (await decodeRunCheckpoint(bytes)).checkpoint;
 }
 
 /** A file is there whole or as it was before, whenever the process is killed. */
@@ -199,15 +190,9 @@ export interface SaveModelOptions {
 /** Writes the model into the run's folder `model`, in Hugging Face form; returns its path. */
 export async function saveModel(folder: string, options: SaveModelOptions): Promise<string> {
   const { recipe, checkpoint, dtype, logitTemperature } = options;
-  const { spec, encodings } = trainingPlan(recipe);
-  const dropped = recipe.dropAt !== null && checkpoint.step >= recipe.dropAt;
   const files = exportModel({
-    spec,
-    encodings: dropped ? encodings.map((one) => (isLearned(one) ? one : nope())) : encodings,
-    weights: checkpoint.weights,
-    trainedLength: recipe.length,
+    ...exportOptionsOf(recipe, checkpoint),
     dtype,
-    ...(recipe.vocabSize === 256 ? { tokenizer: { specialTokens: [] } } : {}),
     ...(logitTemperature === undefined ? {} : { logitTemperature }),
   });
   const path = join(folder, "model");

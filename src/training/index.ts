@@ -21,7 +21,10 @@ export {
   type TrainingEncoding,
 } from "./encodings.ts";
 export { type ExportDtype, type ExportForm, type ExportOptions, exportForm, exportModel } from "./export/index.ts";
+export { exportOptionsOf } from "./export/of-run.ts";
+export { type PartedText, partText, textDocument } from "./held-out.ts";
 export { type ModelRecipe, readTrainable, recipeFrom, type TrainableModel } from "./import.ts";
+export { type LiveCheckpoint, LiveRun, type LiveRunOptions } from "./live-run.ts";
 export { type SmallDecoderOptions, smallDecoder, type TrainableSpec } from "./model.ts";
 export {
   type AdamWOptions,
@@ -44,6 +47,8 @@ export {
 } from "./parameters.ts";
 export { lossProgram, modelLayout, type ProgramOptions, type StepOptions, stepProgram } from "./program.ts";
 export {
+  canDrop,
+  encodingsAt,
   type RecipeBlocks,
   type RecipeEncoding,
   type RecipeOptions,
@@ -56,6 +61,8 @@ export {
   trainingRecipe,
 } from "./recipe.ts";
 export {
+  decodeRunCheckpoint,
+  encodeRunCheckpoint,
   type RunCheckpoint,
   type RunOptions,
   type RunResult,

@@ -3,7 +3,7 @@
 
 import { alibi, nope, type RopeParameters, rope, sinusoidal } from "../encodings/index.ts";
 import { bloomBlocks, gpt2Blocks, llamaBlocks, mptBlocks } from "./blocks.ts";
-import type { TrainingEncoding } from "./encodings.ts";
+import { isLearned, type TrainingEncoding } from "./encodings.ts";
 import { smallDecoder, type TrainableSpec } from "./model.ts";
 import { adamW, chain, clipByGlobalNorm, type Optimizer } from "./optimizer.ts";
 import { type Schedule, warmupStableDecay } from "./schedule.ts";
@@ -26,6 +26,14 @@ export const recipeEncodings = [
   "rope",
 ] as const;
 export type RecipeEncoding = (typeof recipeEncodings)[number];
+
+/** Those that a recipe may drop: their numbers are fixed, so that feeding nothing takes them away. */
+const droppable: readonly RecipeEncoding[] = ["none", "sinusoidal", "alibi", "rope"];
+
+/** Whether a recipe of these encodings may have `dropAt`. */
+export function canDrop(encoding: readonly RecipeEncoding[]): boolean {
+  return encoding.every((name) => droppable.includes(name));
+}
 
 export interface TrainingRecipe {
   /** One a layer, repeated from the start when there are more layers: ["rope", "rope", "rope", "none"] is SmolLM3's. */
@@ -232,9 +240,7 @@ function expectRecipe(recipe: TrainingRecipe, given: readonly string[]): void {
   if (!Number.isSafeInteger(dropAt) || dropAt < 0 || dropAt > steps) {
     throw new RangeError(`${who}: expected dropAt to be a step of 0 .. ${steps}, got ${dropAt}`);
   }
-  const learned = encoding.find(
-    (name) => name !== "rope" && name !== "sinusoidal" && name !== "alibi" && name !== "none",
-  );
+  const learned = encoding.find((name) => !droppable.includes(name));
   if (learned !== undefined) {
     throw new RangeError(`${who}: expected a fixed encoding to drop, got ${learned}, whose numbers are trained`);
   }
@@ -272,6 +278,19 @@ export function trainingPlan(recipe: TrainingRecipe): TrainingPlan {
     optimizer: chain(clipByGlobalNorm(clip), adamW({ learningRate: rate, weightDecay, beta2 })),
     rate,
   };
+}
+
+/**
+ * The encodings that a recipe's model has after so many steps: those of its plan, and from `dropAt` on none, but for those
+ * whose numbers are trained.
+ */
+export function encodingsAt(
+  { dropAt }: Pick<TrainingRecipe, "dropAt">,
+  encodings: readonly TrainingEncoding[],
+  step: number,
+): readonly TrainingEncoding[] {
+  if (dropAt === null || step < dropAt) return encodings;
+  return encodings.map((encoding) => (isLearned(encoding) ? encoding : nope()));
 }
 
 function recipeEncoding(name: RecipeEncoding, recipe: TrainingRecipe): TrainingEncoding {

@@ -2,13 +2,12 @@
 // no files: who calls it writes rows and checkpoints, so the same loop runs in Node and in a page. Every row and weight is
 // a function of the recipe and the data alone, interrupted or not; speeds are the exception.
 
-import { nope } from "../encodings/index.ts";
 import type { Backend } from "../engine/index.ts";
 import type { Tensor } from "../tensor/index.ts";
+import { decodeTrainingCheckpoint, encodeTrainingCheckpoint } from "./checkpoint.ts";
 import type { Batch, BatchSource } from "./data.ts";
-import { isLearned } from "./encodings.ts";
 import { modelLayout } from "./program.ts";
-import { type TrainingRecipe, trainingPlan } from "./recipe.ts";
+import { encodingsAt, type TrainingRecipe, trainingPlan } from "./recipe.ts";
 import { Trainer, type TrainingCheckpoint } from "./trainer.ts";
 import { widthScaledWeights } from "./width-scaled.ts";
 
@@ -67,11 +66,37 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** A row, in order. */
   readonly onRow?: (row: TrainingRow) => void | Promise<void>;
+  /** Whether a run that goes on from a checkpoint tells a row of validation before its first step, as a fresh one does. */
+  readonly validateFirst?: boolean;
+  /** Before every step, the first too: the run waits for it. The signal is looked at afterwards. */
+  readonly beforeStep?: (step: number, checkpoint: () => Promise<RunCheckpoint>) => void | Promise<void>;
   /** After every step; `checkpoint` takes a copy of everything, for those who want one. */
   readonly onStep?: (
     progress: { readonly step: number; readonly loss: number },
     checkpoint: () => Promise<RunCheckpoint>,
   ) => void | Promise<void>;
+}
+
+/** A run's checkpoint as bytes, its recipe inside. */
+export function encodeRunCheckpoint(recipe: TrainingRecipe, checkpoint: RunCheckpoint): Uint8Array<ArrayBuffer> {
+  const { pendingLosses, ...state } = checkpoint;
+  return encodeTrainingCheckpoint(state, { recipe, pendingLosses });
+}
+
+/**
+ * A run's checkpoint from its bytes.
+ *
+ * @throws FormatError for a file that is not safetensors; RangeError for one that is no checkpoint of a run
+ */
+export async function decodeRunCheckpoint(
+  bytes: Uint8Array,
+): Promise<{ readonly recipe: TrainingRecipe; readonly checkpoint: RunCheckpoint }> {
+  const { record, ...state } = await decodeTrainingCheckpoint(bytes);
+  const { recipe, pendingLosses } = record as { recipe?: TrainingRecipe; pendingLosses?: readonly number[] };
+  if (recipe === undefined || pendingLosses === undefined) {
+    throw new RangeError("checkpoint: expected one of a run, with its recipe and pendingLosses, got neither");
+  }
+  return { recipe, checkpoint: { ...state, pendingLosses } };
 }
 
 export interface RunResult {
@@ -112,8 +137,9 @@ export async function runRecipe(options: RunOptions): Promise<RunResult> {
   let pending = [...(from?.pendingLosses ?? [])];
   const capture = async (): Promise<RunCheckpoint> => ({ ...(await trainer.checkpoint()), pendingLosses: pending });
   const drop = (): void => {
-    if (dropAt === null || trainer.step < dropAt) return;
-    trainer.setEncodings(plan.encodings.map((encoding) => (isLearned(encoding) ? encoding : nope())));
+    if (dropAt !== null && trainer.step >= dropAt) {
+      trainer.setEncodings(encodingsAt(recipe, plan.encodings, trainer.step));
+    }
   };
   const validate = async (): Promise<void> => {
     const step = trainer.step;
@@ -123,10 +149,11 @@ export async function runRecipe(options: RunOptions): Promise<RunResult> {
   };
   try {
     drop();
-    if (trainer.step === 0) await validate();
+    if (trainer.step === 0 || options.validateFirst === true) await validate();
     while (trainer.step < steps) {
       // A run of the session blocks its thread: signals and timers get their turn here.
       await new Promise((resolve) => setTimeout(resolve, 0));
+      await options.beforeStep?.(trainer.step, capture);
       if (signal?.aborted) return { finished: false, checkpoint: await capture() };
       const { step, loss, reports } = await trainer.update(data.batch(trainer.step));
       pending.push(loss);
