@@ -7,10 +7,9 @@
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { nope } from "../src/encodings/index.ts";
 import { loadLanguageModel } from "../src/engine/index.ts";
-import { meanOverWindows } from "../src/evaluation/index.ts";
-import { exportModel, isLearned, type TrainingRow, trainingPlan } from "../src/training/index.ts";
+import { lossByDoubling } from "../src/evaluation/index.ts";
+import { exportModel, exportOptionsOf, type TrainingRow } from "../src/training/index.ts";
 import { heldOutPieces } from "./support/trained.ts";
 import { readRun } from "./train.ts";
 
@@ -50,15 +49,7 @@ for (const [name, { run: runName, flags, what }] of Object.entries(models)) {
     continue;
   }
   const { recipe, checkpoint } = run;
-  const { spec, encodings } = trainingPlan(recipe);
-  const files = exportModel({
-    spec,
-    encodings: recipe.dropAt === null ? encodings : encodings.map((one) => (isLearned(one) ? one : nope())),
-    weights: checkpoint.weights,
-    trainedLength: recipe.length,
-    dtype: "f16",
-    tokenizer: { specialTokens: [] },
-  });
+  const files = exportModel({ ...exportOptionsOf(recipe, checkpoint), dtype: "f16" });
   const folder = join("models", name);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -95,13 +86,8 @@ async function losses(folder: string, trained: number, isTable: boolean): Promis
     windows.push((await model.score(piece)).negativeLogLikelihood);
   await model.dispose();
   const lines = ["", "| positions | nats a byte (95 % interval) |", "| --- | --- |"];
-  for (let from = 0, to = trained; to <= 16 * trained; from = to, to *= 2) {
-    const sums = windows.map((window) => {
-      const part = window.subarray(from, to);
-      return { sum: part.reduce((sum, x) => sum + x, 0), count: part.length };
-    });
-    const { mean, low, high } = meanOverWindows(sums, { seed: 1 });
-    lines.push(`| ${from + 1} to ${to} | ${mean.toFixed(3)} (${low!.toFixed(3)} to ${high!.toFixed(3)}) |`);
+  for (const { from, to, mean, low, high } of lossByDoubling(windows, trained)) {
+    lines.push(`| ${from} to ${to - 1} | ${mean.toFixed(3)} (${low!.toFixed(3)} to ${high!.toFixed(3)}) |`);
   }
   return `${lines.join("\n")}\n`;
 }

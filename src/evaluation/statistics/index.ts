@@ -12,5 +12,6 @@ export {
   type WindowSum,
 } from "./bootstrap.ts";
 export { normalCdf, studentQuantile } from "./distributions.ts";
+export { lossByDoubling } from "./doublings.ts";
 export { type Difference, pairedDifference, type Verdict, verdictOf } from "./paired.ts";
 export { type Proportion, proportion } from "./proportion.ts";

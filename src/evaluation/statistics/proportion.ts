@@ -1,6 +1,8 @@
 // How often something succeeded, with Wilson's interval (Wilson 1927, JASA 22): it keeps its confidence at few trials and
 // at 0 and 100 %, where the usual one has width 0.
 
+import { wilsonInterval } from "../../training/tasks/wilson.ts";
+
 export interface Proportion {
   readonly proportion: number;
   readonly low: number;
@@ -8,9 +10,6 @@ export interface Proportion {
   readonly successes: number;
   readonly trials: number;
 }
-
-/** The 97.5 % point of the standard normal. */
-const z95 = 1.959963984540054;
 
 /**
  * A proportion and its 95 % interval.
@@ -30,16 +29,6 @@ export function proportion(successes: number, trials: number): Proportion {
       `proportion: expected 0 ≤ successes ≤ trials, trials at least 1, got ${successes} of ${trials}`,
     );
   }
-  const p = successes / trials;
-  const square = (z95 * z95) / trials;
-  const center = (p + square / 2) / (1 + square);
-  const half = (z95 / (1 + square)) * Math.sqrt((p * (1 - p)) / trials + square / (4 * trials));
-  return {
-    proportion: p,
-    // At the ends the bound is exact; rounding must not leave 1e-17 of it.
-    low: successes === 0 ? 0 : center - half,
-    high: successes === trials ? 1 : center + half,
-    successes,
-    trials,
-  };
+  const [low, high] = wilsonInterval(successes, trials);
+  return { proportion: successes / trials, low, high, successes, trials };
 }
