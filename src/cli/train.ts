@@ -3,8 +3,9 @@
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import { loadLanguageModel } from "../engine/index.ts";
-import { type JsonRecord, jsonHash, meanOverWindows, type RunRow } from "../evaluation/index.ts";
+import { type JsonRecord, jsonHash, lossByDoubling, type RunRow } from "../evaluation/index.ts";
 import { parseRopeParameters } from "../formats/huggingface/index.ts";
+import { parseStrategy, shortForm } from "../models/index.ts";
 import {
   createTask,
   type ExportDtype,
@@ -256,24 +257,27 @@ function mlpWidth(width: number, blocks: Flags["blocks"]): number {
   return blocks === undefined || blocks === "llama" ? 32 * Math.ceil((8 * width) / 3 / 32) : 4 * width;
 }
 
-/** `linear:4` and the like for a model of this length, or a rope_parameters object. */
+/** `linear:4` and the like for a model of this length, or a rope_parameters object; null for none. */
 function parseScaling(text: string, ropeTheta: number, trainedLength: number): TrainingRecipe["scaling"] {
-  const short = /^([a-z0-9-]+):([\d.]+)$/.exec(text.trim());
-  const value =
-    short === null
-      ? (JSON.parse(text) as Record<string, unknown>)
-      : {
-          rope_type: short[1],
-          factor: Number(short[2]),
-          ...(short[1] === "llama3" ? { low_freq_factor: 1, high_freq_factor: 4 } : {}),
-        };
-  const { rope } = parseRopeParameters(value, {
-    where: "--scaling",
-    ropeTheta,
-    originalMaxPositionEmbeddings: trainedLength,
-    maxPositionEmbeddings: trainedLength,
-  });
-  return rope;
+  const strategy = parseStrategy(text);
+  const trained = { ropeTheta, originalMaxPositionEmbeddings: trainedLength };
+  switch (strategy.kind) {
+    case "none":
+      return null;
+    case "short":
+      return shortForm(strategy, trained);
+    case "parameters":
+      return parseRopeParameters(strategy.value, {
+        where: "--scaling",
+        ...trained,
+        maxPositionEmbeddings: trainedLength,
+      }).rope;
+    case "as-is":
+    case "drop":
+      throw new RangeError(
+        `--scaling: expected a scaling to train under, got ${strategy.kind}; --drop-at removes the encoding`,
+      );
+  }
 }
 
 function taskValidation(
@@ -323,26 +327,17 @@ async function lossByLength(
       windows.push(negativeLogLikelihood);
     }
     if (windows.length === 0) return [];
-    const rows: RunRow[] = [];
-    for (let from = 0, to = trained; from < windows[0]!.length; from = to, to *= 2) {
-      const sums = windows.map((losses) => {
-        const part = losses.subarray(from, Math.min(to, losses.length));
-        return { sum: part.reduce((sum, x) => sum + x, 0), count: part.length };
-      });
-      const { mean, low, high } = meanOverWindows(sums, { seed: 1 });
-      const position = [from, Math.min(to, windows[0]!.length)];
-      rows.push({
-        key: `position:${from}`,
-        kind: "position",
-        step,
-        position,
-        loss: mean,
-        low,
-        high,
-        windows: count,
-      });
-    }
-    return rows;
+    // A row's position counts predicted tokens from 0.
+    return lossByDoubling(windows, trained).map(({ from, to, mean, low, high }) => ({
+      key: `position:${from - 1}`,
+      kind: "position",
+      step,
+      position: [from - 1, to - 1],
+      loss: mean,
+      low,
+      high,
+      windows: count,
+    }));
   } finally {
     await model.dispose();
   }

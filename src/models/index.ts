@@ -45,7 +45,7 @@ export {
 } from "./positions.ts";
 export { ggufSettings, huggingFaceSettings, llama2cSettings, type SettingKey, type Settings } from "./settings.ts";
 export type { Activation, AttentionSpec, EncoderSpec, LayerSpec, MlpSpec, ModelSpec, NormSpec } from "./spec.ts";
-export { applyStrategy, parseStrategy, type Strategy, strategyApplies, trainedConfig } from "./strategy.ts";
+export { applyStrategy, parseStrategy, type Strategy, shortForm, strategyApplies, trainedConfig } from "./strategy.ts";
 export {
   type BiasChoice,
   type BiasPositions,

@@ -415,14 +415,21 @@ function encodingTables(encoding: QueryKeyEncoding, position: Rope, index: numbe
   };
 }
 
-/** bias.G [H, R]: what is added at distance d = 0 … R − 1, and the keys' positions. */
-function biasTables(encoding: AttentionBiasEncoding, index: number, dropped: boolean, key: string): SiteSource {
-  const { numHeads } = encoding;
+/** What the three forms of a bias say of themselves: they end nowhere, and no sequence's length changes them. */
+function biasSource(encoding: AttentionBiasEncoding, dropped: boolean, key: string): Omit<SiteSource, "open"> {
   return {
     description: { site: "attention-bias", encoding: dropped ? "drop" : encoding.name },
     maxLength: Number.POSITIVE_INFINITY,
     dependsOnLength: false,
     key: () => key,
+  };
+}
+
+/** bias.G [H, R]: what is added at distance d = 0 … R − 1, and the keys' positions. */
+function biasTables(encoding: AttentionBiasEncoding, index: number, dropped: boolean, key: string): SiteSource {
+  const { numHeads } = encoding;
+  return {
+    ...biasSource(encoding, dropped, key),
     open(length) {
       let table = new Float32Array(0);
       let distances = 0;
@@ -454,10 +461,7 @@ function biasTables(encoding: AttentionBiasEncoding, index: number, dropped: boo
 function biasRows(encoding: AttentionBiasEncoding, index: number, dropped: boolean, key: string): SiteSource {
   const { numHeads } = encoding;
   return {
-    description: { site: "attention-bias", encoding: dropped ? "drop" : encoding.name },
-    maxLength: Number.POSITIVE_INFINITY,
-    dependsOnLength: false,
-    key: () => key,
+    ...biasSource(encoding, dropped, key),
     open: () => (past, count, into) => {
       const keys = past + count;
       const rows = dropped
@@ -478,10 +482,7 @@ function columnTables(encoding: AttentionBiasEncoding, index: number, dropped: b
   }
   const slopes = dropped ? new Float64Array(encoding.numHeads) : encoding.slopes;
   return {
-    description: { site: "attention-bias", encoding: dropped ? "drop" : encoding.name },
-    maxLength: Number.POSITIVE_INFINITY,
-    dependsOnLength: false,
-    key: () => key,
+    ...biasSource(encoding, dropped, key),
     open: () => (past, count, into) => {
       into[`queryColumns.${index}`] = tensor(
         "f32",

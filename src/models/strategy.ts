@@ -243,25 +243,32 @@ export function applyStrategy(
     // claims, where the short form starts at the trained one.
     return { headDim, maxPositionEmbeddings: lengthOf(model), rope };
   }
-  const { name, factor } = strategy;
-  const original = { originalMaxPositionEmbeddings: trainedLength };
-  return { headDim, maxPositionEmbeddings: trainedLength, rope: shortForm() };
+  const rope = shortForm(strategy, { ...common, originalMaxPositionEmbeddings: trainedLength });
+  return { headDim, maxPositionEmbeddings: trainedLength, rope };
+}
 
-  function shortForm(): RopeParameters {
-    switch (name) {
-      case "linear":
-      case "ntk":
-      case "dynamic":
-        return { ropeType: name, ...common, factor };
-      case "yarn":
-      case "ntk-by-parts":
-      case "gradient":
-        return { ropeType: name, ...common, factor, ...original };
-      case "llama3":
-        return { ropeType: name, ...common, factor, ...original, lowFreqFactor: 1, highFreqFactor: 4 };
-      case "dynamic-linear":
-      case "dynamic-yarn":
-        return { ropeType: name, ...common, ...original };
-    }
+/** The settings that a short form stands for: its factor, and the class's defaults. */
+export function shortForm(
+  { name, factor }: Extract<Strategy, { kind: "short" }>,
+  trained: Pick<RopeParameters, "ropeTheta" | "partialRotaryFactor"> & {
+    readonly originalMaxPositionEmbeddings: number;
+  },
+): RopeParameters {
+  const { originalMaxPositionEmbeddings, ...common } = trained;
+  const original = { originalMaxPositionEmbeddings };
+  switch (name) {
+    case "linear":
+    case "ntk":
+    case "dynamic":
+      return { ropeType: name, ...common, factor };
+    case "yarn":
+    case "ntk-by-parts":
+    case "gradient":
+      return { ropeType: name, ...common, factor, ...original };
+    case "llama3":
+      return { ropeType: name, ...common, factor, ...original, lowFreqFactor: 1, highFreqFactor: 4 };
+    case "dynamic-linear":
+    case "dynamic-yarn":
+      return { ropeType: name, ...common, ...original };
   }
 }

@@ -132,6 +132,9 @@ describe("longhand train", () => {
     [["--encoding", "learned", "--drop-at", "0.5"], "expected a fixed encoding to drop, got learned"],
     [["--blocks", "mpt", "--qk-norm"], "no norm of queries and keys"],
     [["--encoding", "none", "--scaling", "linear:2"], "expected RoPE in a recipe with a scaling"],
+    [["--scaling", '{"rope_type":'], "--scaling: expected a JSON object"],
+    [["--scaling", "yarm:2"], "nearest: yarn"],
+    [["--scaling", "drop"], "expected a scaling to train under, got drop; --drop-at removes the encoding"],
     [["--text", "/nowhere/at-all.txt"], "no such file"],
   ])("refuses %j before it trains", (args, message) => {
     const { status, stderr } = longhand(["train", ...args, "--steps", "10", "--out", join(folder, "refused")]);
