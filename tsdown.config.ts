@@ -18,6 +18,7 @@ const config: UserConfig = defineConfig({
     models: "src/models/index.ts",
     engine: "src/engine/index.ts",
     training: "src/training/index.ts",
+    endpoints: "src/endpoints/index.ts",
     evaluation: "src/evaluation/index.ts",
     advice: "src/advice/index.ts",
     cli: "src/cli/cli.ts",

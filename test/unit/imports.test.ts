@@ -15,6 +15,7 @@ const order = [
   "models",
   "engine",
   "training",
+  "endpoints",
   "evaluation",
   "advice",
   "server",
@@ -27,6 +28,7 @@ const only: Record<string, readonly string[]> = {
   encodings: ["tensor"],
   graph: ["tensor"],
   engine: ["tensor", "graph", "formats", "models"],
+  endpoints: ["formats", "engine"],
 };
 
 const withoutPackages = ["tensor", "encodings", "graph", "formats/bytes", "formats/gguf", "formats/safetensors"];
