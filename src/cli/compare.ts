@@ -1,9 +1,9 @@
 // longhand compare: how far a model reads under each strategy, on one's own text. The main job.
 
 import { availableParallelism } from "node:os";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { shapeTitle } from "../advice/chart/scale.ts";
-import { loadLanguageModel, type Precision } from "../engine/index.ts";
+import { loadLanguageModel } from "../engine/index.ts";
 import {
   type CompareIdentity,
   type CompareJob,
@@ -15,6 +15,7 @@ import {
   compareResult,
   compareSteps,
   compareVerdict,
+  factorList,
   type LeftOut,
   modelHashes,
   modelWeightBytes,
@@ -34,7 +35,6 @@ import { loadOptions } from "./encoding-options.ts";
 import {
   bytes,
   duration,
-  factorList,
   openEvaluationRun,
   readTexts,
   readTokenFiles,
@@ -43,27 +43,21 @@ import {
 } from "./evaluation-run.ts";
 import { Interrupted, interruptible } from "./interrupt.ts";
 import { LiveText, WorkLine } from "./live.ts";
-import { seedNumber, tokenCount, tokenCountOrMultiple } from "./options.ts";
+import { seedNumber, type Target, targetTokens, tokenCount, tokenCountOrMultiple } from "./options.ts";
 import { progressLine } from "./progress.ts";
+import { addLastOptions, addShardOption, addStrategyOptions, type RunFlags } from "./run-options.ts";
 import { palette } from "./terminal.ts";
 
-interface Flags {
+interface Flags extends RunFlags {
   readonly text?: readonly string[];
   readonly tokens?: readonly string[];
-  readonly target: ReturnType<typeof tokenCountOrMultiple>;
-  readonly strategies?: string;
-  readonly factor?: string;
+  readonly target: Target;
   readonly windows: number;
   readonly needles: number;
   readonly trainedLength?: number;
-  readonly bos: boolean;
   readonly seed: number;
-  readonly out?: string;
   readonly shard?: string;
   readonly dryRun?: true;
-  readonly precision?: Precision | "auto";
-  readonly threads?: number;
-  readonly json?: true;
 }
 
 const help = `
@@ -75,6 +69,7 @@ only. An extension that does not beat it buys nothing.
 --strategies takes a list, or all. Without it, what makes sense for the model is run. In the list:
   none  as-is  linear:F  ntk:F  ntk-by-parts:F  dynamic:F  yarn:F  llama3:F  gradient:F  JSON (a rope_parameters object)
   yarn            without a factor: that of the target, or each of --factor
+  yarn:2,4,8      several factors; yarn:2..8 doubles
   dynamic:F@growing   the table of each prefix, in blocks (as decoding without a cache sees it)
   drop  drop+temperature[:C]   no positions, with DroPE's factor on the queries
   window[:W[:STRIDE]]   the last W tokens only, read in steps of STRIDE; always there
@@ -89,7 +84,7 @@ Examples:
   longhand compare model.gguf --text book.txt --target 4x --out runs/mine --shard 2/8`;
 
 export function addCompare(program: Command): void {
-  program
+  const command = program
     .command("compare")
     .summary("how far a model reads under each strategy, on your text")
     .description(
@@ -101,8 +96,6 @@ export function addCompare(program: Command): void {
     .option("--target <length>", "tokens of a window, as 16384, 16k, or 4x the trained length", tokenCountOrMultiple, {
       multiple: 4,
     })
-    .option("--strategies <list>", "which ones (below); what makes sense for the model when absent; all")
-    .option("--factor <list>", "factors for names without one: 2,4,8 or 2..16 (doubling)")
     .option("--windows <n>", "windows at most", tokenCount, 8)
     .option(
       "--needles <n>",
@@ -111,20 +104,11 @@ export function addCompare(program: Command): void {
       4,
     )
     .option("--trained-length <n>", "the length of training, where the file is silent", tokenCount)
-    .option("--no-bos", "no BOS at the head of the windows")
     .option("--seed <n>", "of the passkeys", seedNumber, 0)
     .option("--out <folder>", "the run folder")
-    .option("--shard <i/n>", "only this part of the rows, in a folder of its own within --out")
-    .option("--dry-run", "print the plan and stop")
-    .addOption(
-      new Option("--precision <which>", "float32 dequantises every weight; quantized keeps the file's blocks").choices([
-        "auto",
-        "float32",
-        "quantized",
-      ]),
-    )
-    .option("--threads <n>", "threads of a run", tokenCount)
-    .option("--json", "print one JSON document when done")
+    .option("--dry-run", "print the plan and stop");
+  addStrategyOptions(command, "which ones (below); what makes sense for the model when absent; all", "windows");
+  addLastOptions(addShardOption(command), "print one JSON document when done")
     .addHelpText("after", help)
     .action((path: string, flags: Flags) => interruptible((signal) => compare(path, flags, signal)));
 }
@@ -140,7 +124,7 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   const shard = flags.shard === undefined ? null : parseShard(flags.shard);
   const model = await openModel(path);
   const trainedLength = trainedLengthOf(model, flags.trainedLength);
-  const target = targetOf(flags.target, trainedLength);
+  const target = targetTokens(flags.target, trainedLength);
   const trained = trainedLength === null ? "trained length unknown" : `trained at ${count(trainedLength)} tokens`;
   say(`${palette.bold(model.name)}  ${shapeTitle(model)} · ${trained} · target ${count(target)}`);
   const tokenizer = await openTokenizer(path);
@@ -289,14 +273,6 @@ function planText(plan: Plan): string {
     ...plan.leftOut.map(({ name, why }) => palette.dim(`  without ${name}: ${why}`)),
   ];
   return lines.join("\n");
-}
-
-function targetOf(target: Flags["target"], trained: number | null): number {
-  if ("tokens" in target) return target.tokens;
-  if (trained !== null) return Math.round(target.multiple * trained);
-  throw new RangeError(
-    "--target: expected a number of tokens for a model without a trained length, got a multiple of it",
-  );
 }
 
 function count(n: number): string {

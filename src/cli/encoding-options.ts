@@ -25,20 +25,27 @@ and replaces the file's scaling, on the layers that its rope_parameters speaks o
 --table takes { "inverseFrequencies": [...], "attentionFactor": 1 }, or what longhand inspect --json printed, edited.`;
 
 export function addEncodingOptions(command: Command): Command {
+  return addMachineOptions(
+    command
+      .option("--scaling <form>", "a scaling in place of the file's: JSON or a short form (below)")
+      .option(
+        "--drop [coefficient]",
+        "remove positions (cos 1, sin 0), with DroPE's temperature 1 + c·ln(length/trained); c is 0.103 when absent",
+        (text: string) => numberAtLeast(0)(text),
+      )
+      .option("--table <file>", "rotary frequencies from a JSON file, in place of the model's")
+      .addOption(
+        new Option(
+          "--reading <which>",
+          "of dynamic and longrope: one table for the whole length, or that of each prefix",
+        ).choices(["whole", "growing"]),
+      ),
+  );
+}
+
+/** How weights are used, and how many threads. */
+export function addMachineOptions(command: Command): Command {
   return command
-    .option("--scaling <form>", "a scaling in place of the file's: JSON or a short form (below)")
-    .option(
-      "--drop [coefficient]",
-      "remove positions (cos 1, sin 0), with DroPE's temperature 1 + c·ln(length/trained); c is 0.103 when absent",
-      (text: string) => numberAtLeast(0)(text),
-    )
-    .option("--table <file>", "rotary frequencies from a JSON file, in place of the model's")
-    .addOption(
-      new Option(
-        "--reading <which>",
-        "of dynamic and longrope: one table for the whole length, or that of each prefix",
-      ).choices(["whole", "growing"]),
-    )
     .addOption(
       new Option("--precision <which>", "float32 dequantises every weight; quantized keeps the file's blocks").choices([
         "auto",

@@ -40,23 +40,6 @@ export async function readTokenFiles(paths: readonly string[]): Promise<CompareT
   return out;
 }
 
-/** 2,4,8 or 2..16 (doubling). */
-export function factorList(text: string): number[] {
-  const range = /^([\d.]+)\.\.([\d.]+)$/.exec(text.trim());
-  const parts = range === null ? text.split(",").map(Number) : [];
-  if (range !== null) for (let f = Number(range[1]); f <= Number(range[2]); f *= 2) parts.push(f);
-  if (parts.length === 0 || !parts.every((factor) => factor > 0 && Number.isFinite(factor))) {
-    throw new RangeError(`--factor: expected factors above 0, as 2,4,8 or 2..16, got ${JSON.stringify(text)}`);
-  }
-  return parts;
-}
-
-export interface OpenedRun {
-  readonly run: Run;
-  /** null: in memory. */
-  readonly folder: string | null;
-}
-
 /** The run's folder: --out, or one that its name and identity give, so that the same command finds it again. */
 export function runFolder(
   kind: string,

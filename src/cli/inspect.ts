@@ -8,12 +8,12 @@ import { compareEngines } from "../advice/engines.ts";
 import { inspectModel } from "../advice/inspect.ts";
 import { parseStrategy } from "../advice/strategy.ts";
 import { openModel } from "../formats/open-model.ts";
-import { tokenCount, tokenCountOrMultiple } from "./options.ts";
+import { type Target, targetTokens, tokenCount, tokenCountOrMultiple } from "./options.ts";
 import { palette, terminalWidth } from "./terminal.ts";
 
 interface Options {
   readonly length?: number;
-  readonly target?: { multiple: number } | { tokens: number };
+  readonly target?: Target;
   readonly trainedLength?: number;
   readonly scaling?: string;
   readonly engines?: boolean;
@@ -54,7 +54,7 @@ export function addInspect(program: Command): void {
       const strategy = options.scaling === undefined ? undefined : parseStrategy(options.scaling);
       const model = await openModel(path);
       const trainedLength = options.trainedLength ?? model.trainedLength;
-      const target = targetOf(options.target, trainedLength);
+      const target = options.target === undefined ? undefined : targetTokens(options.target, trainedLength);
       const inspection = inspectModel(model, {
         ...(options.length === undefined ? {} : { length: options.length }),
         ...(target === undefined ? {} : { target }),
@@ -73,15 +73,4 @@ export function addInspect(program: Command): void {
       process.stdout.write(inspectionText(inspection, palette, terminalWidth()));
       if (engines !== undefined) process.stdout.write(`\n${enginesText(engines, palette, terminalWidth())}`);
     });
-}
-
-function targetOf(target: Options["target"], trainedLength: number | null): number | undefined {
-  if (target === undefined) return undefined;
-  if ("tokens" in target) return target.tokens;
-  if (trainedLength === null) {
-    throw new RangeError(
-      `--target: expected a number of tokens for a model without a trained length, got ${target.multiple}x`,
-    );
-  }
-  return Math.round(target.multiple * trainedLength);
 }

@@ -1,13 +1,14 @@
 // longhand needle: what a model finds in a long text, by length and depth, and how long a text it really uses.
 
-import { type Command, Option } from "commander";
-import { loadLanguageModel, type Precision } from "../engine/index.ts";
+import type { Command } from "commander";
+import { loadLanguageModel } from "../engine/index.ts";
 import {
   type CompareText,
   chosenStrategies,
   type EffectiveLength,
   type EvaluationStrategy,
   effectiveLengthByScore,
+  factorList,
   generatedHaystack,
   type Haystack,
   type JsonRecord,
@@ -28,29 +29,22 @@ import { openModel } from "../formats/open-model.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
 import { resumeCommand } from "./command-line.ts";
 import { loadOptions } from "./encoding-options.ts";
-import { factorList, openEvaluationRun, readTexts, runFolder, softwareIdentity } from "./evaluation-run.ts";
+import { openEvaluationRun, readTexts, runFolder, softwareIdentity } from "./evaluation-run.ts";
 import { Interrupted, interruptible } from "./interrupt.ts";
 import { WorkLine } from "./live.ts";
-import { seedNumber, tokenCount } from "./options.ts";
-import { lengthList } from "./perplexity.ts";
+import { lengthList, seedNumber, tokenCount } from "./options.ts";
+import { addLastOptions, addShardOption, addStrategyOptions, asIs, type RunFlags } from "./run-options.ts";
 import { palette } from "./terminal.ts";
 
-interface Flags {
+interface Flags extends RunFlags {
   readonly text?: readonly string[];
   readonly lengths?: readonly number[];
   readonly depths: readonly number[];
   readonly tasks: readonly RetrievalTask[];
   readonly samples: number;
-  readonly strategies?: string;
-  readonly factor?: string;
   readonly greedy?: true;
-  readonly bos: boolean;
   readonly seed: number;
-  readonly out?: string;
   readonly shard?: string;
-  readonly precision?: Precision | "auto";
-  readonly threads?: number;
-  readonly json?: true;
 }
 
 const taskNames = Object.keys(retrievalTasks) as RetrievalTask[];
@@ -68,7 +62,7 @@ Examples:
   longhand needle model.gguf --lengths 4k,8k --depths 0,0.25,0.5,0.75,1 --greedy --json`;
 
 export function addNeedle(program: Command): void {
-  program
+  const command = program
     .command("needle")
     .summary("what a model finds in a long text, by length and depth")
     .description("Ask a model for what is hidden in a long text: passkeys by depth, and tasks in the manner of RULER.")
@@ -78,22 +72,11 @@ export function addNeedle(program: Command): void {
     .option("--depths <list>", "of the passkey: 0 at the begin, 1 at the end", depthList, [0, 0.25, 0.5, 0.75, 1])
     .option("--tasks <list>", "which ones (below)", taskList, ["passkey"])
     .option("--samples <n>", "of each task, length and depth", tokenCount, 1)
-    .option("--strategies <list>", "as in longhand compare; as the file says when absent")
-    .option("--factor <list>", "factors for names without one: 2,4,8 or 2..16 (doubling)")
     .option("--greedy", "also generate, and count the answers that the text contains")
-    .option("--no-bos", "no BOS at the head of the prompts")
     .option("--seed <n>", "of the needles", seedNumber, 0)
-    .option("--out <folder>", "the run folder")
-    .option("--shard <i/n>", "only this part of the rows, in a folder of its own within --out")
-    .addOption(
-      new Option("--precision <which>", "float32 dequantises every weight; quantized keeps the file's blocks").choices([
-        "auto",
-        "float32",
-        "quantized",
-      ]),
-    )
-    .option("--threads <n>", "threads of a run", tokenCount)
-    .option("--json", "print one JSON document")
+    .option("--out <folder>", "the run folder");
+  addStrategyOptions(command, "as in longhand compare; as the file says when absent", "prompts");
+  addLastOptions(addShardOption(command))
     .addHelpText("after", help)
     .action((path: string, flags: Flags) => interruptible((signal) => needle(path, flags, signal)));
 }
@@ -133,11 +116,6 @@ async function needle(path: string, flags: Flags, signal: AbortSignal): Promise<
   }
   const target = lengths.at(-1)!;
   const factors = flags.factor === undefined ? undefined : factorList(flags.factor);
-  const asIs: EvaluationStrategy = {
-    name: "as-is",
-    encoding: { scaling: { kind: "as-is" } },
-    reading: { kind: "whole" },
-  };
   const strategies =
     flags.strategies === undefined
       ? [asIs]

@@ -13,13 +13,29 @@ export function tokenCount(text: string): number {
   return count;
 }
 
+/** Numbers of tokens, separated by commas. */
+export function lengthList(text: string): number[] {
+  return text.split(",").map(tokenCount);
+}
+
+export type Target = { readonly multiple: number } | { readonly tokens: number };
+
 /** A number of tokens, or a multiple of the trained length as 4x. */
-export function tokenCountOrMultiple(text: string): { multiple: number } | { tokens: number } {
+export function tokenCountOrMultiple(text: string): Target {
   const match = /^(\d+(?:\.\d+)?)x$/i.exec(text.trim());
   if (match === null) return { tokens: tokenCount(text) };
   const multiple = Number(match[1]);
   if (!(multiple > 0)) throw new InvalidArgumentError("expected a multiple above 0, as 4x.");
   return { multiple };
+}
+
+/** The tokens of a --target. */
+export function targetTokens(target: Target, trainedLength: number | null): number {
+  if ("tokens" in target) return target.tokens;
+  if (trainedLength !== null) return Math.round(target.multiple * trainedLength);
+  throw new RangeError(
+    `--target: expected a number of tokens for a model without a trained length, got ${target.multiple}x`,
+  );
 }
 
 /** A parser of numbers of at least `least` (above it, with `exclusive`), and at most `most`. */

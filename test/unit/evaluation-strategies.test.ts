@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import {
+  chosenStrategies,
   defaultStrategies,
   factorFor,
+  factorList,
   lossPasses,
   parseEvaluationStrategy,
   splitStrategies,
@@ -175,5 +177,30 @@ describe("passes over a window", () => {
       expect(scored - from).toBeGreaterThanOrEqual(70);
       expect(to - from).toBe(100);
     }
+  });
+});
+
+describe("a list of strategies", () => {
+  const chosen = (list: string, factors?: number[]) => names(chosenStrategies(llama, lengths, list, factors));
+
+  test("sweeps lists and ranges of factors, and has the baselines in it", () => {
+    expect(chosen("yarn:2,4,8,ntk:3")).toEqual(["none", "yarn:2", "yarn:4", "yarn:8", "ntk:3", "window"]);
+    expect(chosen("yarn:2..8, linear")).toEqual(["none", "yarn:2", "yarn:4", "yarn:8", "linear:4", "window"]);
+    expect(chosen("dynamic:2@growing:64,4@growing:64")).toEqual([
+      "none",
+      "dynamic:2@growing:64",
+      "dynamic:4@growing:64",
+      "window",
+    ]);
+    expect(chosen("yarn,ntk:8", [2, 4])).toEqual(["none", "yarn:2", "yarn:4", "ntk:8", "window"]);
+  });
+
+  test("refuses a factor without a name, and what is none", () => {
+    expect(() => chosen("2,4")).toThrow(/--strategies: expected a name before a factor, as yarn:2,4,8, got "2"/);
+    expect(() => chosen("window:128,256")).toThrow(/expected a name before a factor.* got "256"/);
+    expect(() => chosen("yarn:4,none,8")).toThrow(/got "8"/);
+    expect(() => chosen("yarn:8..2")).toThrow(/--strategies: expected factors above 0, as 2,4,8 or 2..16, got "8..2"/);
+    expect(() => chosen("yarn:0")).toThrow(/expected factors above 0/);
+    expect(() => factorList("0..8")).toThrow(/--factor: expected factors above 0/);
   });
 });

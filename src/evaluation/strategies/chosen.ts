@@ -11,14 +11,13 @@ import {
   windowedName,
 } from "./defaults.ts";
 import { parseEvaluationStrategy, type StrategyLengths, splitStrategies } from "./strategy.ts";
-
-/** Names that stand for themselves times a factor: "yarn" is yarn at every factor that is asked for. */
-const withFactor = ["linear", "ntk", "ntk-by-parts", "dynamic", "yarn", "llama3", "gradient"];
+import { sweptNames, withFactor } from "./sweep.ts";
 
 /**
  * The strategies that were asked for, the baselines among them.
  *
- * @param list as typed; absent: what makes sense for the model; "all": everything that applies to it
+ * @param list as typed, "yarn:2,4,8" and "yarn:2..8" for several factors; absent: what makes sense for the model; "all":
+ *   everything that applies to it
  * @param factors of the names without one; that of the target when absent
  * @throws RangeError for what is no strategy, and for a model with an encoder
  * @example
@@ -44,7 +43,7 @@ export function chosenStrategies(
     return defaultStrategies(model, lengths, options);
   }
   const { trainedLength, target } = lengths;
-  const names = splitStrategies(list).flatMap((name) => {
+  const names = sweptNames(splitStrategies(list)).flatMap((name) => {
     const [bare, at] = name.split(/(?=@)/);
     if (!withFactor.includes(bare!)) return [name];
     if (factors === undefined && trainedLength === null) {
@@ -57,4 +56,23 @@ export function chosenStrategies(
   if (beyond && !names.some((name) => /^window(:|$)/.test(name))) names.push(windowedName);
   const strategies = [...new Set(names)].map((name) => parseEvaluationStrategy(name, lengths));
   return { strategies, leftOut: [] };
+}
+
+/** A strategy to choose, and whether it is among those that are run when nothing is chosen. */
+export interface StrategyChoice {
+  readonly name: string;
+  readonly usual: boolean;
+}
+
+/**
+ * Every strategy that applies to a model at these lengths, the usual ones first.
+ *
+ * @throws RangeError for a model with an encoder
+ */
+export function strategyChoices(model: ModelDescription, lengths: StrategyLengths): StrategyChoice[] {
+  const usual = defaultStrategies(model, lengths).strategies.map(({ name }) => name);
+  const rest = defaultStrategies(model, lengths, { all: true })
+    .strategies.map(({ name }) => name)
+    .filter((name) => !usual.includes(name));
+  return [...usual.map((name) => ({ name, usual: true })), ...rest.map((name) => ({ name, usual: false }))];
 }

@@ -1,6 +1,6 @@
 // Strategies by name, and which of them make sense for a model.
 
-export { chosenStrategies } from "./chosen.ts";
+export { chosenStrategies, type StrategyChoice, strategyChoices } from "./chosen.ts";
 export {
   defaultStrategies,
   expectDecoder,
@@ -17,3 +17,4 @@ export {
   type StrategyLengths,
   splitStrategies,
 } from "./strategy.ts";
+export { factorList } from "./sweep.ts";
