@@ -58,7 +58,7 @@ describe.each(names)("samples over the tokenizer %s", (name) => {
       expect(sample.fillRate).toBe(total(sample) / length);
       expect(sample.fillRate).toBeLessThanOrEqual(1);
       // A list ends with a whole word.
-      if (/-words$/.test(task)) expect(total(sample)).toBeGreaterThan(length - 250);
+      if (/-words$|recall$/.test(task)) expect(total(sample)).toBeGreaterThan(length - 250);
       else expect(total(sample)).toBe(length);
       if (bos !== null) expect(sample.prompt[0]).toBe(bos);
       const body = sample.prompt.slice(bos === null ? 0 : 1);
@@ -72,7 +72,8 @@ describe.each(names)("samples over the tokenizer %s", (name) => {
       for (const depth of sample.depths) expect(depth >= 0 && depth <= 1).toBe(true);
       for (const one of sample.answers) {
         const after = tokenizer.decode([...body, ...one.first, ...one.later]);
-        expect(after.endsWith(`${sample.question} ${one.text}, ${one.text}`)).toBe(true);
+        const said = task === "associative-recall" ? one.text + one.text : ` ${one.text}, ${one.text}`;
+        expect(after.endsWith(sample.question + said)).toBe(true);
       }
     }
   });
@@ -133,6 +134,10 @@ describe("samples", () => {
           "frequent-words",
           "0f967ea7",
         ],
+        [
+          "associative-recall",
+          "f90ecc71",
+        ],
       ]
     `);
     expect(tokenizer.decode(hay.tokens(70, 7))).toMatchInlineSnapshot(
@@ -189,6 +194,27 @@ describe("samples", () => {
     expect(() => commonWords(context, { length: 100, seed: 0 })).toThrow(/length of at least/);
   });
 
+  test("of associative recall ask for one of the pairs, in the words of the training task", () => {
+    for (const [length, pair] of [
+      [60, /([A-Za-z])(\d)/g],
+      [114, /([A-Za-z])(\d)/g],
+      [900, /([A-Za-z]{2})(\d)/g],
+    ] as const) {
+      const sample = retrievalTasks["associative-recall"](context, hay, { length, seed: 3 });
+      const [, pairs, key] = /^recall:(.*)\?([A-Za-z]+)$/.exec(tokenizer.decode(sample.prompt))!;
+      const held = new Map(Array.from(pairs!.matchAll(pair), ([, name, value]) => [name, value]));
+      expect([...held].flat().join("")).toBe(pairs);
+      expect(sample.answers.map(({ text }) => text)).toEqual([held.get(key)]);
+      expect(total(sample)).toBeGreaterThan(length - 3);
+      expect([...held.keys()].indexOf(key) / (held.size - 1)).toBe(sample.depths[0]);
+    }
+    const most = retrievalTasks["associative-recall"](context, hay, { length: 20_000, seed: 3 });
+    expect(most.fillRate).toBe((7 + 2704 * 3 + 4) / 20_000);
+    expect(() => retrievalTasks["associative-recall"](context, hay, { length: 10, seed: 3 })).toThrow(
+      /associative-recall: expected a length of at least \d+ tokens, got 10/,
+    );
+  });
+
   test("of variable tracking hand one value on, each from the one before", () => {
     const sample = retrievalTasks["variable-tracking"](context, hay, { length: 3000, seed: 1 });
     const held = new Map<string, string>();
@@ -225,24 +251,29 @@ describe("scoring", () => {
   const score = (model: ScoringModel, sample: RetrievalSample, strategy: EvaluationStrategy = none) =>
     scoreRetrieval(model, sample, strategy, { bos: null });
 
-  test.each(["single", "multi-key", "multi-value", "multi-query", "variable-tracking", "common-words"] as const)(
-    "%s: a model that knows scores 1, one that prefers what is wrong 0",
-    async (task) => {
-      const sample = make(task);
-      const right = sample.answers.map((one) => one.text);
-      const knows = (text: string) => right.some((one) => text.endsWith(one));
-      expect(await score(fake((text) => (knows(text) ? [-1, true] : [-5, false])).model, sample)).toEqual({
-        exact: 1,
-        logLikelihood: -1,
-        rank: 1,
-        candidates: sample.distractors.length + 1,
-      });
-      expect(await score(fake((text) => (knows(text) ? [-5, false] : [-1, true])).model, sample)).toMatchObject({
-        exact: 0,
-        rank: 1 + sample.distractors.filter((one) => !knows(one.text)).length,
-      });
-    },
-  );
+  test.each([
+    "single",
+    "multi-key",
+    "multi-value",
+    "multi-query",
+    "variable-tracking",
+    "common-words",
+    "associative-recall",
+  ] as const)("%s: a model that knows scores 1, one that prefers what is wrong 0", async (task) => {
+    const sample = make(task);
+    const right = sample.answers.map((one) => one.text);
+    const knows = (text: string) => right.some((one) => text.endsWith(one));
+    expect(await score(fake((text) => (knows(text) ? [-1, true] : [-5, false])).model, sample)).toEqual({
+      exact: 1,
+      logLikelihood: -1,
+      rank: 1,
+      candidates: sample.distractors.length + 1,
+    });
+    expect(await score(fake((text) => (knows(text) ? [-5, false] : [-1, true])).model, sample)).toMatchObject({
+      exact: 0,
+      rank: 1 + sample.distractors.filter((one) => !knows(one.text)).length,
+    });
+  });
 
   test("answers in free order count in any order, and once; in a fixed order only in it", async () => {
     const backwards = (sample: RetrievalSample) =>
