@@ -1,16 +1,17 @@
 // longhand perplexity: perplexity and bits per byte of texts, by non-overlapping or sliding windows, always named.
 
-import { type Command, Option } from "commander";
-import { loadLanguageModel, type Precision } from "../engine/index.ts";
+import type { Command } from "commander";
+import { loadLanguageModel } from "../engine/index.ts";
 import {
   byteCounts,
   type CompareText,
   chosenStrategies,
   type EvaluationStrategy,
+  factorList,
   modelHashes,
-  type Perplexity,
+  type PerplexityResult,
   type PerplexityWindow,
-  perplexityOf,
+  perplexityResults,
   perplexityWindows,
   type Run,
   scorePerplexityWindow,
@@ -20,24 +21,18 @@ import { openModel } from "../formats/open-model.ts";
 import { openTokenizer, type Tokenizer } from "../formats/tokenizers/index.ts";
 import { resumeCommand } from "./command-line.ts";
 import { loadOptions } from "./encoding-options.ts";
-import { factorList, openEvaluationRun, readTexts, softwareIdentity } from "./evaluation-run.ts";
+import { openEvaluationRun, readTexts, softwareIdentity } from "./evaluation-run.ts";
 import { Interrupted, interruptible } from "./interrupt.ts";
 import { WorkLine } from "./live.ts";
-import { tokenCount } from "./options.ts";
+import { lengthList, tokenCount } from "./options.ts";
+import { addLastOptions, addStrategyOptions, asIs, type RunFlags } from "./run-options.ts";
 import { palette } from "./terminal.ts";
 
-interface Flags {
+interface Flags extends RunFlags {
   readonly text: readonly string[];
   readonly length?: readonly number[];
   readonly stride?: number;
   readonly maxTokens?: number;
-  readonly strategies?: string;
-  readonly factor?: string;
-  readonly bos: boolean;
-  readonly out?: string;
-  readonly precision?: Precision | "auto";
-  readonly threads?: number;
-  readonly json?: true;
 }
 
 const help = `
@@ -54,7 +49,7 @@ Examples:
   longhand perplexity model.gguf --text book.txt --length 4096,8192,16384 --strategies none,yarn:2 --max-tokens 100k --json`;
 
 export function addPerplexity(program: Command): void {
-  program
+  const command = program
     .command("perplexity")
     .summary("perplexity and bits per byte of texts")
     .description("Measure perplexity by non-overlapping or sliding windows, under one strategy or several.")
@@ -63,26 +58,11 @@ export function addPerplexity(program: Command): void {
     .option("--length <list>", "tokens of a window, or several as 2048,8k; the trained length when absent", lengthList)
     .option("--stride <tokens>", "slide the window by so many; side by side when absent", tokenCount)
     .option("--max-tokens <n>", "of each text only the first so many", tokenCount)
-    .option("--strategies <list>", "as in longhand compare; as the file says when absent")
-    .option("--factor <list>", "factors for names without one: 2,4,8 or 2..16 (doubling)")
-    .option("--no-bos", "no BOS at the head of the windows")
-    .option("--out <folder>", "keep the windows in a run folder, and go on with one that stopped")
-    .addOption(
-      new Option("--precision <which>", "float32 dequantises every weight; quantized keeps the file's blocks").choices([
-        "auto",
-        "float32",
-        "quantized",
-      ]),
-    )
-    .option("--threads <n>", "threads of a run", tokenCount)
-    .option("--json", "print one JSON document")
+    .option("--out <folder>", "keep the windows in a run folder, and go on with one that stopped");
+  addStrategyOptions(command, "as in longhand compare; as the file says when absent", "windows");
+  addLastOptions(command)
     .addHelpText("after", help)
     .action((path: string, flags: Flags) => interruptible((signal) => perplexity(path, flags, signal)));
-}
-
-/** Numbers of tokens, separated by commas. */
-export function lengthList(text: string): number[] {
-  return text.split(",").map(tokenCount);
 }
 
 interface Measurement {
@@ -129,6 +109,8 @@ async function perplexity(path: string, flags: Flags, signal: AbortSignal): Prom
     stride: flags.stride ?? null,
     texts: texts.map(({ name, sha256, tokens }) => ({ name, sha256, tokens: tokens.length })),
     strategies: [...new Set(measurements.map(({ strategy }) => strategy.name))],
+    trainedLength,
+    numWindows: measurements.reduce((sum, { windows }) => sum + windows.length, 0),
   };
   const run = await openEvaluationRun("perplexity", identity, flags.out ?? null);
   try {
@@ -141,14 +123,7 @@ async function perplexity(path: string, flags: Flags, signal: AbortSignal): Prom
   } finally {
     await run.close();
   }
-  const results = measurements.map(({ strategy, length, windows }) => {
-    const losses = windows.map(({ key }) => {
-      const { sum, tokens, bytes } = run.get(key)!;
-      return { sum: sum as number, count: tokens as number, bytes: bytes as number };
-    });
-    const of = windows.map(({ window }) => window);
-    return { strategy: strategy.name, ...perplexityOf(of, losses, { length, bos, ...stride }) };
-  });
+  const results = perplexityResults(run.rows, { stride: flags.stride ?? null, bos });
   if (flags.json) {
     const document = { model: model.name, trainedLength, run: flags.out ?? null, texts: identity.texts, results };
     process.stdout.write(`${JSON.stringify(document)}\n`);
@@ -163,8 +138,7 @@ function strategiesOf(
   list: string | undefined,
   factors: readonly number[] | undefined,
 ): EvaluationStrategy[] {
-  if (list === undefined)
-    return [{ name: "as-is", encoding: { scaling: { kind: "as-is" } }, reading: { kind: "whole" } }];
+  if (list === undefined) return [asIs];
   const asked = list.trim() === "all" ? null : new Set(list.split(",").map((name) => name.trim()));
   const { strategies } = chosenStrategies(model, { trainedLength: model.trainedLength, target: length }, list, factors);
   return strategies.filter(({ name, reading }) => {
@@ -188,8 +162,8 @@ async function measure(
   flags: Flags,
   signal: AbortSignal,
 ): Promise<void> {
-  const wanted = measurements.flatMap(({ strategy, windows }) =>
-    windows.filter(({ key }) => run.wants(key)).map((one) => ({ strategy, ...one })),
+  const wanted = measurements.flatMap(({ strategy, length, windows }) =>
+    windows.filter(({ key }) => run.wants(key)).map((one) => ({ strategy, length, ...one })),
   );
   if (wanted.length === 0) return;
   const sizes = texts.map(({ tokens }) => byteCounts(tokenizer, tokens));
@@ -197,7 +171,7 @@ async function measure(
   const line = new WorkLine(wanted.reduce((sum, { window }) => sum + window.end - window.begin, 0));
   let done = 0;
   try {
-    for (const { strategy, key, text, window } of wanted) {
+    for (const { strategy, length, key, text, window } of wanted) {
       line.show(done, `${strategy.name}, window ${window.index + 1}`);
       const { sum, count } = await scorePerplexityWindow(
         model,
@@ -212,6 +186,7 @@ async function measure(
       await run.append({
         key,
         strategy: strategy.name,
+        length,
         text,
         begin: window.begin,
         end: window.end,
@@ -226,7 +201,7 @@ async function measure(
   }
 }
 
-function table(results: readonly (Perplexity & { readonly strategy: string })[], hasBos: boolean): string {
+function table(results: readonly PerplexityResult[], hasBos: boolean): string {
   const { dim } = palette;
   const range = (low: number | null, high: number | null): string =>
     low === null || high === null ? "" : `${Math.exp(low).toFixed(3)} to ${Math.exp(high).toFixed(3)}`;

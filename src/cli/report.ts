@@ -13,6 +13,7 @@ import {
   reportJsonLines,
   reportMarkdown,
   reportOf,
+  reportParquet,
   reportSvg,
 } from "../evaluation/index.ts";
 
@@ -22,26 +23,30 @@ interface Flags {
   readonly json?: true;
 }
 
-const writers: Readonly<Record<string, (report: Report, language?: Language) => string>> = {
+const writers: Readonly<
+  Record<string, (report: Report, language?: Language) => string | Promise<Uint8Array<ArrayBuffer>>>
+> = {
   html: (report, language) =>
     reportHtml(report, { version: packageJson.version, ...(language === undefined ? {} : { language }) }),
   md: (report, language) => reportMarkdown(report, language),
   csv: (report) => reportCsv(report),
   jsonl: (report) => reportJsonLines(report),
   svg: (report, language) => reportSvg(report, language),
+  parquet: (report) => reportParquet(report),
 };
 
 const formats = Object.keys(writers);
 
 const help = `
-RUN is a run folder of longhand compare, needle, train or drop; several become one report. A run that is not complete is
-reported as far as it is. The page holds everything: verdict, curves with intervals, tables, passkeys by length and depth,
-hashes, versions and commands; English and Traditional Chinese, light and dark; nothing is loaded from elsewhere.
+RUN is a run folder of longhand compare, needle, perplexity, train or drop; several become one report. A run that is not
+complete is reported as far as it is. The page holds everything: verdict, curves with intervals, tables, passkeys by
+length and depth, hashes, versions and commands; English and Traditional Chinese, light and dark; nothing is loaded from
+elsewhere.
 
 -o names the file, and by its ending the format; again for more files:
-  .html   the page                        .svg    the curves
-  .md     tables for an issue             .csv    a line for every strategy and bin of positions
-  .jsonl  everything, a JSON object a line
+  .html   the page                           .svg      the curves
+  .md     tables for an issue                .csv      a line for every strategy and bin of positions
+  .jsonl  everything, a JSON object a line   .parquet  the columns of the CSV, for DuckDB, pandas and Polars
 
 Examples:
   longhand report longhand-runs/compare-model-1a2b3c4d
@@ -52,11 +57,13 @@ export function addReport(program: Command): void {
   program
     .command("report")
     .summary("run folders as one page that stands alone")
-    .description("Write run folders as one HTML file that stands alone, or as CSV, JSON lines, Markdown or SVG.")
+    .description(
+      "Write run folders as one HTML file that stands alone, or as CSV, Parquet, JSON lines, Markdown or SVG.",
+    )
     .argument("<runs...>", "run folders")
     .option(
       "-o, --output <file>",
-      "where to: .html, .md, .csv, .jsonl or .svg; RUN/report.html when absent (longhand-report.html of several runs)",
+      "where to: .html, .md, .csv, .jsonl, .parquet or .svg; RUN/report.html when absent (longhand-report.html of several runs)",
       (file: string, files: readonly string[] | undefined) => [...(files ?? []), file],
     )
     .addOption(
@@ -74,7 +81,8 @@ async function report(paths: readonly string[], flags: Flags): Promise<void> {
   const made = reportOf(await Promise.all(paths.map(readRun)));
   const files: { path: string; format: string; bytes: number }[] = [];
   for (const { path, format } of wanted) {
-    const bytes = new TextEncoder().encode(writers[format]!(made, flags.language));
+    const written = await writers[format]!(made, flags.language);
+    const bytes = typeof written === "string" ? new TextEncoder().encode(written) : written;
     await writeFile(`${path}.new`, bytes);
     await rename(`${path}.new`, path);
     files.push({ path, format, bytes: bytes.length });
@@ -101,7 +109,5 @@ function formatOf(path: string): string {
   const ending = extname(path).slice(1).toLowerCase();
   if (formats.includes(ending)) return ending;
   const known = formats.map((format) => `.${format}`).join(", ");
-  const parquet =
-    ending === "parquet" ? "; parquet is not written, and pandas, DuckDB and Polars read .csv and .jsonl" : "";
-  throw new RangeError(`-o: expected a file that ends in ${known}, got ${JSON.stringify(path)}${parquet}`);
+  throw new RangeError(`-o: expected a file that ends in ${known}, got ${JSON.stringify(path)}`);
 }

@@ -6,6 +6,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
+import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { addReport } from "../../src/cli/report.ts";
 import {
@@ -20,6 +21,7 @@ import {
   reportJsonLines,
   reportMarkdown,
   reportOf,
+  reportParquet,
   reportSvg,
 } from "../../src/evaluation/index.ts";
 import { chartColours, doublingTicks, shortened, spread } from "../../src/evaluation/report/chart.ts";
@@ -291,7 +293,7 @@ describe("a stranger's run", () => {
   test("of another kind is an error that lists the kinds", async () => {
     const squares = await madeRun("squares", { upTo: 9 }, []);
     expect(() => reportOf([squares])).toThrow(
-      'runs/x: expected a run of longhand compare, needle, train or drop, got one of kind "squares"',
+      'runs/x: expected a run of longhand compare, needle, perplexity, train or drop, got one of kind "squares"',
     );
     expect(() => reportOf([])).toThrow("expected at least one run, got none");
   });
@@ -314,6 +316,29 @@ describe("tables", () => {
       expect(number(cells.againstUnscaled)).toBe(row.againstUnscaled?.mean ?? null);
       expect(cells.againstForgettingVerdict).toBe(row.againstForgetting?.verdict ?? "");
     }
+  });
+
+  test("Parquet reads back as the rows, with nulls and doubles", async () => {
+    const tiny = await madeCompare({ ...usual, windows: 1 });
+    const { rows } = compareResult(tiny.manifest.identity as never, tiny.rows);
+    const file = (await reportParquet(reportOf([tiny]))).buffer;
+    const read = await parquetReadObjects({ file });
+    expect(read.length).toBe(rows.length);
+    for (const [i, row] of rows.entries()) {
+      expect(read[i]).toMatchObject({
+        run: "runs/tiny",
+        strategy: row.strategy,
+        from: row.position[0],
+        to: row.position[1],
+        meanNegativeLogLikelihood: row.meanNegativeLogLikelihood,
+        low: null,
+        againstUnscaled: row.againstUnscaled?.mean ?? null,
+        againstForgettingVerdict: row.againstForgetting?.verdict ?? null,
+      });
+    }
+    const { schema } = parquetMetadata(file);
+    const types = Object.fromEntries(schema.map(({ name, type }) => [name, type]));
+    expect(types).toMatchObject({ run: "BYTE_ARRAY", from: "DOUBLE", low: "DOUBLE", tokens: "DOUBLE" });
   });
 
   test("JSON lines hold the verdict, the strategies, the positions and the passkeys", () => {
@@ -368,6 +393,29 @@ describe("other kinds of run", () => {
     expect(page).toContain('<th scope="row">64–255</th><td class="number">2.750000</td>');
     expect(page).toContain('<th scope="row">40</th><td class="number">75 %</td>');
     expect(page).not.toMatch(/NaN|Infinity|undefined|\[object/);
+  });
+
+  test("perplexity: a line for each strategy and length, a curve over lengths, and the protocol by its name", async () => {
+    const made = await perplexities();
+    const page = reportHtml(reportOf([made]));
+    expect(page).toContain("The perplexity of tiny");
+    // Losses of 2 and 2.5 nats over 60 and 59 tokens of 70 and 80 bytes: by hand.
+    const mean = (60 * 2 + 59 * 2.5) / 119;
+    expect(page).toMatch(
+      new RegExp(
+        `<bdi>yarn:4</bdi></th><td class="number">64</td><td>.*non-overlapping.*</td><td class="number">${Math.exp(mean).toFixed(4)}</td>`,
+      ),
+    );
+    expect(page).toContain(`<td class="number">${mean.toFixed(6)}</td>`);
+    expect(page).toContain(`<td class="number">${((mean * 119) / Math.LN2 / 150).toFixed(4)}</td>`);
+    expect(page.match(/<polyline/g)!.length).toBe(2);
+    expect(page).toContain("Not complete.");
+    expect(page).not.toMatch(/NaN|Infinity|undefined|\[object/);
+    expect(reportMarkdown(reportOf([made]), "zh-TW")).toContain(
+      `| yarn:4 | 64 | 不重疊 | ${Math.exp(mean).toFixed(4)} |`,
+    );
+    const broken = await perplexities({ tokens: 0 });
+    expect(() => reportOf([broken])).toThrow(/row "none\/64\/0".*expected a number of at least 1 as tokens, got 0/);
   });
 
   test("needles: a heat map for each strategy, and effective lengths", async () => {
@@ -498,7 +546,7 @@ describe("longhand report", () => {
   });
 
   test("-o, again and again, writes each format; --json is one document", async () => {
-    const names = ["a.html", "a.csv", "a.jsonl", "a.md", "a.svg"].map((name) => join(root, name));
+    const names = ["a.html", "a.csv", "a.jsonl", "a.md", "a.svg", "a.parquet"].map((name) => join(root, name));
     const text = await longhand(join(root, "run"), ...names.flatMap((name) => ["-o", name]), "--json");
     const { files, runs } = JSON.parse(text);
     expect(files.map(({ path }: { path: string }) => path)).toEqual(names);
@@ -508,14 +556,39 @@ describe("longhand report", () => {
   });
 
   test("refuses other formats, with the list, and what is no run", async () => {
-    await expect(longhand(join(root, "run"), "-o", "a.parquet")).rejects.toThrow(
-      /-o: expected a file that ends in \.html, \.md, \.csv, \.jsonl, \.svg, got "a\.parquet"; parquet is not written/,
+    await expect(longhand(join(root, "run"), "-o", "a.xlsx")).rejects.toThrow(
+      /-o: expected a file that ends in \.html, \.md, \.csv, \.jsonl, \.svg, \.parquet, got "a\.xlsx"/,
     );
     await expect(longhand(join(root, "run"), "-o", "a")).rejects.toThrow(RangeError);
-    expect(existsSync(join(root, "a.parquet"))).toBe(false);
+    expect(existsSync(join(root, "a.xlsx"))).toBe(false);
     await expect(longhand(root)).rejects.toThrow(/expected a run folder with manifest\.json, got none/);
   });
 });
+
+async function perplexities(more: object = {}): Promise<ReportRun> {
+  const rows = ["none", "yarn:4"].flatMap((strategy) =>
+    [64, 128].flatMap((length) => [
+      { key: `${strategy}/${length}/0`, strategy, length, text: 0, begin: 0, end: 60, tokens: 60, sum: 120, bytes: 70 },
+      {
+        key: `${strategy}/${length}/1`,
+        strategy,
+        length,
+        text: 0,
+        begin: 60,
+        end: 119,
+        tokens: 59,
+        sum: 147.5,
+        bytes: 80,
+      },
+    ]),
+  );
+  const identity = { model: "tiny", bos: 1, stride: null, lengths: [64, 128], trainedLength: 64, numWindows: 9 };
+  return madeRun(
+    "perplexity",
+    identity,
+    rows.map((row) => ({ ...row, ...more })),
+  );
+}
 
 async function trained(): Promise<ReportRun> {
   const recipe = { encoding: ["alibi", "none"], steps: 30, length: 64, batchSize: 2 };

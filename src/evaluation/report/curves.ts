@@ -4,13 +4,53 @@ import type { CompareResult, CompareRow } from "../compare/result.ts";
 import type { Difference } from "../statistics/paired.ts";
 import { type Chart, type Curve, type CurvePoint, doublingTicks, linearTicks } from "./chart.ts";
 import { both } from "./markup.ts";
-import type { ReportSection, TrainSection } from "./model.ts";
+import type { PerplexitySection, ReportSection, TrainSection } from "./model.ts";
 import { differenceDigits, fixed, grouped, positionRange, signed } from "./numbers.ts";
 
 export function chartsOf(section: ReportSection): Chart[] {
   if (section.kind === "compare") return compareCharts(section.result);
+  if (section.kind === "perplexity") return perplexityCharts(section);
   if (section.kind === "train") return trainCharts(section);
   return [];
+}
+
+/** The loss against the length of a window, where there are several. */
+function perplexityCharts({ results, run }: PerplexitySection): Chart[] {
+  const lengths = [...new Set(results.map(({ length }) => length))].sort((a, b) => a - b);
+  if (lengths.length < 2) return [];
+  const [from, to] = [lengths[0]!, lengths.at(-1)!];
+  const trained = run.manifest.identity.trainedLength;
+  const names = [...new Set(results.map(({ strategy }) => strategy))];
+  return [
+    {
+      title: both("Loss by length of a window", "視窗長度與損失"),
+      xLabel: both("tokens of a window, log scale", "視窗長度（token，對數尺度）"),
+      yLabel: both("loss, nats a token", "損失（nats／token）"),
+      xScale: "log",
+      yScale: "linear",
+      from,
+      to,
+      ticks: lengths,
+      marks:
+        typeof trained === "number"
+          ? [{ x: trained, label: both(`trained ${grouped(trained)}`, `訓練長度 ${grouped(trained)}`) }]
+          : [],
+      curves: names.map((name, i) => ({
+        name,
+        style: i,
+        points: results
+          .filter(({ strategy }) => strategy === name)
+          .sort((a, b) => a.length - b.length)
+          .map(({ length, mean: y, low, high }) => ({
+            x: length,
+            y,
+            low,
+            high,
+            title: `${grouped(length)}: ${fixed(y, 4)}${low === null || high === null ? "" : ` [${fixed(low, 4)}, ${fixed(high, 4)}]`}`,
+          })),
+      })),
+    },
+  ];
 }
 
 /** The style of every strategy: one for the unscaled model, one for forgetting, in every report. */

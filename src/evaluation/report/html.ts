@@ -8,6 +8,7 @@ import { fixed, grouped } from "./numbers.ts";
 import { Outline, type PageWriter } from "./page.ts";
 import { compareHtml } from "./section-compare.ts";
 import { needleHtml } from "./section-needle.ts";
+import { perplexityHtml } from "./section-perplexity.ts";
 import { trainHtml } from "./section-train.ts";
 import { pageStyle } from "./style.ts";
 
@@ -83,6 +84,7 @@ function titleOf(sections: readonly ReportSection[]): { en: string; "zh-TW": str
     return both(`How far do they read? ${sections.length} runs`, `能讀多遠？${sections.length} 次執行`);
   const { kind, title } = sections[0]!;
   if (kind === "compare") return both(`How far does ${title} read?`, `${title} 能讀多遠？`);
+  if (kind === "perplexity") return both(`The perplexity of ${title}`, `${title} 的困惑度`);
   if (kind === "needle") return both(`What does ${title} find in a long text?`, `${title} 在長文中找得到什麼？`);
   return both(`A training: ${title}`, `訓練：${title}`);
 }
@@ -113,6 +115,15 @@ function inASentence(section: ReportSection, page: PageWriter): Markup | null {
       `讀過 ${tokens} 個 token 後，驗證損失 ${loss} nats／token。`,
     );
   }
+  if (section.kind === "perplexity") {
+    const best = [...section.results].sort((a, b) => a.perplexity - b.perplexity)[0];
+    if (best === undefined) return null;
+    const [perplexity, length] = [fixed(best.perplexity, 3), grouped(best.length)];
+    return page.say(
+      markup`Perplexity ${perplexity} at ${length} tokens, the lowest, by <bdi>${best.strategy}</bdi>.`,
+      markup`最低困惑度 ${perplexity}：<bdi>${best.strategy}</bdi>，長度 ${length} 個 token。`,
+    );
+  }
   const lengths = section.strategies.map(({ strategy, effectiveLengths }) => {
     const { length, atLeast } = effectiveLengths[1]!;
     return markup`<bdi>${strategy}</bdi> ${length === null ? "–" : `${atLeast ? "≥ " : ""}${grouped(length)}`}`;
@@ -131,7 +142,9 @@ function sectionHtml(section: ReportSection, index: number, several: boolean, pa
       ? compareHtml(section, page)
       : section.kind === "needle"
         ? needleHtml(section, page)
-        : trainHtml(section, page);
+        : section.kind === "perplexity"
+          ? perplexityHtml(section, page)
+          : trainHtml(section, page);
   return markup`<section class="run">
 ${heading}${body}
 </section>`;

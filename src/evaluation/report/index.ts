@@ -12,6 +12,7 @@ export {
   type NeedleMap,
   type NeedleSection,
   type NeedleSummary,
+  type PerplexitySection,
   type Report,
   type ReportRun,
   type ReportSection,
@@ -19,5 +20,6 @@ export {
   type TrainPoint,
   type TrainSection,
 } from "./model.ts";
+export { reportParquet } from "./parquet.ts";
 export { reportSvg } from "./svg.ts";
 export { reportCsv, reportJsonLines } from "./tables.ts";

@@ -5,7 +5,7 @@ import { readsTo } from "../compare/verdict.ts";
 import type { Difference } from "../statistics/paired.ts";
 import { reasonInChinese, verdictInChinese } from "./chinese.ts";
 import { type Both, both, type Language, visibleText } from "./markup.ts";
-import type { CompareSection, NeedleSection, Report, TrainSection } from "./model.ts";
+import type { CompareSection, NeedleSection, PerplexitySection, Report, TrainSection } from "./model.ts";
 import { differenceDigits, fixed, foundOf, grouped, positionRange, signed } from "./numbers.ts";
 import { provenanceFacts, sessionFacts } from "./provenance.ts";
 
@@ -22,7 +22,9 @@ export function reportMarkdown({ sections }: Report, language: Language = "en"):
           ? compareLines(section, language, say)
           : section.kind === "needle"
             ? needleLines(section, say)
-            : trainLines(section, say)),
+            : section.kind === "perplexity"
+              ? perplexityLines(section, say)
+              : trainLines(section, say)),
         `## ${say(both("Where the numbers come from", "數字的來歷"))}`,
         "",
         ...provenanceFacts(section).map(
@@ -142,6 +144,34 @@ function needleLines({ strategies }: NeedleSection, say: Say): string[] {
           `${fixed(meanRank, 1)} / ${candidates}`,
         ]),
       ),
+    ),
+    "",
+  ];
+}
+
+function perplexityLines({ results }: PerplexitySection, say: Say): string[] {
+  return [
+    ...table(
+      [
+        both("Strategy", "策略"),
+        both("Length", "長度"),
+        both("Protocol", "協定"),
+        both("Perplexity", "困惑度"),
+        both("95 % interval", "95 % 區間"),
+        both("Bits a byte", "位元／位元組"),
+        both("Tokens", "token 數"),
+      ].map(say),
+      results.map(({ strategy, length, protocol, stride, perplexity, low, high, bitsPerByte, tokens }) => [
+        strategy,
+        grouped(length),
+        protocol === "sliding-window"
+          ? say(both(`sliding window, stride ${grouped(stride)}`, `滑動視窗，步距 ${grouped(stride)}`))
+          : say(both("non-overlapping", "不重疊")),
+        fixed(perplexity, 4),
+        low === null || high === null ? "–" : `${fixed(Math.exp(low), 3)} … ${fixed(Math.exp(high), 3)}`,
+        bitsPerByte === null ? "–" : fixed(bitsPerByte, 4),
+        grouped(tokens),
+      ]),
     ),
     "",
   ];

@@ -7,6 +7,7 @@ import type { RunManifest } from "../run-folder/manifest.ts";
 import type { RunRow } from "../run-folder/rows.ts";
 import { type Proportion, proportion } from "../statistics/proportion.ts";
 import { type EffectiveLength, effectiveLengthByScore, rulerEffectiveLength } from "../tasks/effective-length.ts";
+import { type PerplexityResult, perplexityResults } from "../tasks/perplexity-results.ts";
 import { checkCompare, checkShare, type Fields, fieldsOf, fieldsOfRow } from "./check.ts";
 
 /** What `readRun` gives. */
@@ -20,7 +21,7 @@ export interface Report {
   readonly sections: readonly ReportSection[];
 }
 
-export type ReportSection = CompareSection | NeedleSection | TrainSection;
+export type ReportSection = CompareSection | NeedleSection | PerplexitySection | TrainSection;
 
 interface SectionFacts {
   readonly run: ReportRun;
@@ -73,6 +74,12 @@ export interface NeedleSummary {
   readonly effectiveLengths: readonly EffectiveLength[];
 }
 
+export interface PerplexitySection extends SectionFacts {
+  readonly kind: "perplexity";
+  /** One a strategy and length. */
+  readonly results: readonly PerplexityResult[];
+}
+
 export interface TrainSection extends SectionFacts {
   readonly kind: "train";
   readonly steps: number;
@@ -118,9 +125,10 @@ export function reportOf(runs: readonly ReportRun[]): Report {
       const { kind } = run.manifest;
       if (kind === "compare") return compareSection(run);
       if (kind === "needle") return needleSection(run);
+      if (kind === "perplexity") return perplexitySection(run);
       if (kind === "train") return trainSection(run);
       throw new RangeError(
-        `${run.path}: expected a run of longhand compare, needle, train or drop, got one of kind ${JSON.stringify(kind)}`,
+        `${run.path}: expected a run of longhand compare, needle, perplexity, train or drop, got one of kind ${JSON.stringify(kind)}`,
       );
     }),
   };
@@ -222,6 +230,26 @@ function needleRows(identity: Fields): number {
   const [lengths, depths, strategies] = ["lengths", "depths", "strategies"].map((key) => identity.list(key).length);
   const questions = identity.list("tasks").reduce<number>((sum, task) => sum + (task === "passkey" ? depths! : 1), 0);
   return lengths! * strategies! * identity.number("samples") * questions;
+}
+
+function perplexitySection(run: ReportRun): PerplexitySection {
+  const identity = fieldsOf(run.manifest.identity, `${run.path}/manifest.json, identity`);
+  const windows = identity.number("numWindows");
+  const [stride, bos] = [identity.numberOrNull("stride"), identity.numberOrNull("bos")];
+  for (const row of run.rows) {
+    const fields = fieldsOfRow(run, row);
+    fields.string("strategy");
+    for (const key of ["length", "text", "begin", "end", "sum"]) fields.number(key);
+    if (fields.number("tokens") < 1) fields.fail("tokens", "a number of at least 1");
+    if (fields.number("bytes") < 0) fields.fail("bytes", "a number of at least 0");
+  }
+  return {
+    kind: "perplexity",
+    run,
+    title: identity.string("model"),
+    complete: run.rows.length >= windows,
+    results: perplexityResults(run.rows, { stride, bos }),
+  };
 }
 
 function trainSection(run: ReportRun): TrainSection {

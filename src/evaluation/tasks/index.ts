@@ -20,5 +20,6 @@ export {
   scorePerplexityWindow,
   type WindowLoss,
 } from "./perplexity.ts";
+export { type PerplexityResult, type PerplexityRow, perplexityResults } from "./perplexity-results.ts";
 export * from "./retrieval/index.ts";
 export { cutWindows, type Window, type WindowOptions } from "./windows.ts";
