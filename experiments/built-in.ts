@@ -8,8 +8,8 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadLanguageModel } from "../src/engine/index.ts";
-import { lossByDoubling } from "../src/evaluation/index.ts";
-import { exportModel, exportOptionsOf, type TrainingRow } from "../src/training/index.ts";
+import { lossByDoubling, windowTokens } from "../src/evaluation/index.ts";
+import { exportModel, exportOptionsOf, type TrainingRecipe, type TrainingRow } from "../src/training/index.ts";
 import { heldOutPieces } from "./support/trained.ts";
 import { readRun } from "./train.ts";
 
@@ -59,7 +59,7 @@ for (const [name, { run: runName, flags, what }] of Object.entries(models)) {
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as TrainingRow);
   const last = rows.findLast(({ kind }) => kind === "validation")!;
-  const beyond = await losses(folder, recipe.length, recipe.encoding.includes("learned"));
+  const beyond = await losses(folder, recipe);
   const parameters = [...checkpoint.weights.values()].reduce((sum, { data }) => sum + data.length, 0);
   writeFileSync(
     join(folder, "README.md"),
@@ -67,7 +67,7 @@ for (const [name, { run: runName, flags, what }] of Object.entries(models)) {
 
 ${what} ${(parameters / 1e6).toFixed(2)} million parameters, trained on ${recipe.length} bytes a sequence.
 
-- Blocks: Llama's, ${recipe.numLayers} layers of ${recipe.hiddenSize}, ${recipe.numHeads} heads. Vocabulary: the 256 bytes.
+- Blocks: Llama's, ${recipe.numLayers} layers of ${recipe.hiddenSize}, ${recipe.numHeads} heads. Vocabulary: the 256 bytes${recipe.bosTokenId === null ? "" : ", and a BOS in front of every sequence"}.
 - Text: speeches on the State of the Union and Moby-Dick (both in the public domain), ${((recipe.steps * recipe.batchSize * recipe.length) / 1e6).toFixed(1)} million bytes seen.
 - Loss on text kept apart, at the trained length: ${last.loss.toFixed(3)} nats a byte.
 ${beyond}
@@ -78,12 +78,14 @@ Trained by \`longhand train ${flags} --size small --steps ${recipe.steps} --seed
 }
 
 /** A table of losses by position to 16 times the trained length. */
-async function losses(folder: string, trained: number, isTable: boolean): Promise<string> {
-  if (isTable) return "";
+async function losses(folder: string, { encoding, length: trained, bosTokenId }: TrainingRecipe): Promise<string> {
+  // The table ends at the trained length.
+  if (encoding.includes("learned")) return "";
   const model = await loadLanguageModel(folder, { threads: 1 });
   const windows: Float64Array[] = [];
-  for (const piece of await heldOutPieces(16, 16 * trained + 1))
-    windows.push((await model.score(piece)).negativeLogLikelihood);
+  const length = 16 * trained + 1;
+  for (const piece of await heldOutPieces(16, length))
+    windows.push((await model.score(windowTokens(piece, 0, length, bosTokenId))).negativeLogLikelihood);
   await model.dispose();
   const lines = ["", "| positions | nats a byte (95 % interval) |", "| --- | --- |"];
   for (const { from, to, mean, low, high } of lossByDoubling(windows, trained)) {

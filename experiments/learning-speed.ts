@@ -1,7 +1,7 @@
 // How much slower a model learns without an encoding: training loss against tokens on the same batches in the same order,
 // and the tokens that each encoding needs to reach the loss that NoPE ends at.
 //
-//   node --import ./scripts/ts-hook.mjs experiments/train.ts OUT ladder
+//   node --import ./scripts/ts-hook.mjs experiments/train.ts OUT ladder no-bos
 //   node --import ./scripts/ts-hook.mjs experiments/learning-speed.ts OUT [--svg experiments/figures/learning-speed.svg]
 
 import { existsSync, readFileSync } from "node:fs";
@@ -15,12 +15,21 @@ const { values, positionals } = parseArgs({ allowPositionals: true, options: { s
 const [out] = positionals;
 if (out === undefined)
   throw new RangeError("experiments/learning-speed: expected the folder of the trainings, got none");
-const rungs = ["none", "sinusoidal", "learned", "t5", "alibi", "rope"] as const;
+const runs: Record<string, string> = {
+  none: "ladder/none",
+  "none, no BOS": "no-bos/none",
+  sinusoidal: "ladder/sinusoidal",
+  learned: "ladder/learned",
+  t5: "ladder/t5",
+  alibi: "ladder/alibi",
+  rope: "ladder/rope",
+};
+const rungs = Object.keys(runs);
 const seeds = [1, 2, 3];
 
 /** Rows of training, smoothed over five of them: the batches are the same for every encoding. */
 function curve(rung: string, seed: number): { tokens: number; loss: number }[] {
-  const path = join(out!, "ladder", rung, String(seed), "rows.jsonl");
+  const path = join(out!, runs[rung]!, String(seed), "rows.jsonl");
   if (!existsSync(path)) return [];
   const rows = readFileSync(path, "utf8")
     .split("\n")

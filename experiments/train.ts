@@ -5,7 +5,8 @@
 //
 // Names: built-in/ENCODING (1 million parameters, 256 tokens), ladder/ENCODING/SEED (0.2 million, 128 tokens),
 // when/SHARE/SEED (RoPE dropped at that share of the run), norm/… (with norms of queries and keys), tune/SCALING/SEED
-// (ladder/rope trained on at four times the length, under a scaling).
+// (ladder/rope trained on at four times the length, under a scaling), long/… (thrice the steps; RoPE, none, dropped at
+// half), no-bos/… (no token in front of a sequence).
 // Text: the corpora sotu and moby-dick of the development dependencies.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -15,6 +16,7 @@ import { readCorpus } from "../src/cli/corpora.ts";
 import type { RopeParameters } from "../src/encodings/index.ts";
 import { onnxRuntimeBackend } from "../src/engine/index.ts";
 import {
+  bytesWithBos,
   decodeRunCheckpoint,
   encodeRunCheckpoint,
   type RecipeEncoding,
@@ -41,8 +43,9 @@ export interface Run {
 
 const encodings: readonly RecipeEncoding[] = ["rope", "none", "alibi", "t5", "learned", "sinusoidal"];
 const seeds = [1, 2, 3];
-const builtIn = { size: "small", length: 256, batchSize: 8, steps: 1500, learningRate: 3e-3 } as const;
-const ladder = { size: "tiny", length: 128, batchSize: 16, steps: 800, learningRate: 4e-3 } as const;
+// Every sequence begins with BOS: without an encoding that is what places are found by (no-bos/… are without).
+const builtIn = { ...bytesWithBos, size: "small", length: 256, batchSize: 8, steps: 1500, learningRate: 3e-3 } as const;
+const ladder = { ...bytesWithBos, size: "tiny", length: 128, batchSize: 16, steps: 800, learningRate: 4e-3 } as const;
 /** Where DroPE drops: the paper's 14,000 of 16,000 steps would leave too few of so few to recalibrate. */
 const dropShare = { builtIn: 0.6, ladder: 0.75 };
 const at = (share: number): number => Math.round(share * ladder.steps);
@@ -72,6 +75,24 @@ export function runs(): Run[] {
         sharedWith: { name: `ladder/rope/${seed}`, at: at(share) },
       });
     }
+  }
+  for (const seed of seeds) {
+    const options = { ...ladder, vocabSize: 256, bosTokenId: null, encoding: ["none"] as const, seed };
+    out.push({ name: `no-bos/none/${seed}`, options });
+  }
+  for (const seed of seeds) {
+    // Thrice as long: what a drop at half of it makes of the rest, against as many steps with and without RoPE.
+    const long = { ...ladder, steps: 3 * ladder.steps, seed };
+    const half = long.steps / 2;
+    out.push(
+      { name: `long/rope/${seed}`, options: { ...long, encoding: ["rope"] }, keep: [half] },
+      {
+        name: `long/drope/${seed}`,
+        options: { ...long, encoding: ["rope"], dropAt: half },
+        sharedWith: { name: `long/rope/${seed}`, at: half },
+      },
+      { name: `long/none/${seed}`, options: { ...long, encoding: ["none"] } },
+    );
   }
   for (const seed of seeds) {
     // Four times the length, as many tokens a step, a twentieth of the steps: the papers fine-tune briefly.
@@ -160,7 +181,7 @@ async function main(): Promise<void> {
       continue;
     }
     const checkpoint = own?.checkpoint ?? shared?.checkpoint;
-    const { batchSize, length, seed } = recipe;
+    const { batchSize, length, seed, bosTokenId } = recipe;
     const started = performance.now();
     let saved = started;
     console.log(
@@ -173,8 +194,8 @@ async function main(): Promise<void> {
       recipe,
       backend,
       threads: Number(values.threads),
-      data: tokenBatches(corpus.train, { batchSize, length, seed }),
-      validation: validationBatches(corpus.validation, { length, tokens: 16384 }),
+      data: tokenBatches(corpus.train, { batchSize, length, seed, bosTokenId }),
+      validation: validationBatches(corpus.validation, { length, tokens: 16384, bosTokenId }),
       validateEvery: Math.round(recipe.steps / 10),
       signal: controller.signal,
       ...(checkpoint === undefined ? {} : { checkpoint }),

@@ -37,7 +37,7 @@ export async function openResults(folder: string): Promise<Run> {
 export async function measure(
   run: Run,
   name: string,
-  { model }: TrainedModel,
+  { model, recipe }: TrainedModel,
   strategy: Pick<EvaluationStrategy, "name" | "encoding">,
   length: number,
   protocol: Protocol,
@@ -45,7 +45,11 @@ export async function measure(
   const key = `${name}|${strategy.name}|${length}|${protocol}`;
   const known = run.get(key);
   if (known !== undefined) return known as unknown as Measured;
-  const options = { length, bos: null, ...(protocol === "sliding-window" ? { stride: Math.floor(length / 4) } : {}) };
+  const options = {
+    length,
+    bos: recipe.bosTokenId,
+    ...(protocol === "sliding-window" ? { stride: Math.floor(length / 4) } : {}),
+  };
   const all = [];
   const losses = [];
   for (const piece of await heldOutPieces(pieces, pieceBytes)) {

@@ -6,14 +6,16 @@ import { basename, join } from "node:path";
 import type { Command } from "commander";
 import { Option } from "commander";
 import { type LanguageModel, loadLanguageModel } from "../engine/index.ts";
-import type { RunRow } from "../evaluation/index.ts";
+import { type RunRow, windowTokens } from "../evaluation/index.ts";
 import {
+  bytesWithBos,
   type ExportDtype,
   initialWeights,
   modelLayout,
   readTrainable,
   recipeFrom,
   type TrainableModel,
+  type TrainingRecipe,
   tokenBatches,
   trainingPlan,
   unpackWeights,
@@ -89,8 +91,9 @@ async function drop(path: string, flags: Flags, signal: AbortSignal): Promise<vo
   if (trained !== undefined) {
     throw new RangeError(`expected ${fixed.join(", ")} positions to drop, got ${trained}, whose numbers are trained`);
   }
-  if (before.model.vocabSize !== 256) {
-    throw new RangeError(`expected a model of bytes (256 ids), got ${before.model.vocabSize} ids`);
+  const { vocabSize, bosTokenId } = before.model;
+  if (vocabSize !== 256 && !(vocabSize === bytesWithBos.vocabSize && bosTokenId === bytesWithBos.bosTokenId)) {
+    throw new RangeError(`expected a model of bytes (256 ids, or 257 with BOS), got ${vocabSize} ids`);
   }
   const { learningRate = 1e-3, warmup, batch, seed } = flags;
   const recipe = recipeFrom(
@@ -126,7 +129,7 @@ async function drop(path: string, flags: Flags, signal: AbortSignal): Promise<vo
     {
       folder,
       recipe,
-      data: tokenBatches(corpus.train, { batchSize, length, seed: recipe.seed }),
+      data: tokenBatches(corpus.train, { batchSize, length, seed: recipe.seed, bosTokenId }),
       validation: validationBatches(corpus.validation, heldOut(corpus, recipe)),
       identity,
       weights: withFreshNorms(before, recipe),
@@ -137,7 +140,7 @@ async function drop(path: string, flags: Flags, signal: AbortSignal): Promise<vo
   );
   try {
     const plain = await saveModel(folder, { recipe, checkpoint, dtype: flags.dtype });
-    const fit = await fitTemperature(await modelOf(path), plain, corpus.validation, length, signal);
+    const fit = await fitTemperature(await modelOf(path), plain, corpus.validation, recipe, signal);
     const model = await saveModel(folder, {
       recipe,
       checkpoint,
@@ -192,7 +195,7 @@ async function fitTemperature(
   before: string,
   after: string,
   text: Uint8Array,
-  trained: number,
+  { length: trained, bosTokenId }: TrainingRecipe,
   signal: AbortSignal,
 ): Promise<Fit> {
   const lengths = multiples.map((factor) => factor * trained).filter((length) => length < text.length);
@@ -204,7 +207,7 @@ async function fitTemperature(
       let [sum, count] = [0, 0];
       for (let i = 0; i < windows; i++) {
         const start = Math.floor((i * (text.length - length - 1)) / Math.max(1, windows - 1));
-        const { negativeLogLikelihood } = await of.score(text.subarray(start, start + length + 1), {
+        const { negativeLogLikelihood } = await of.score(windowTokens(text, start, length + 1, bosTokenId), {
           signal,
           ...(coefficient === null || coefficient === 0
             ? {}

@@ -3,10 +3,11 @@
 import type { Command } from "commander";
 import { InvalidArgumentError, Option } from "commander";
 import { loadLanguageModel } from "../engine/index.ts";
-import { type JsonRecord, jsonHash, lossByDoubling, type RunRow } from "../evaluation/index.ts";
+import { type JsonRecord, jsonHash, lossByDoubling, type RunRow, windowTokens } from "../evaluation/index.ts";
 import { parseRopeParameters } from "../formats/huggingface/index.ts";
 import { parseStrategy, shortForm } from "../models/index.ts";
 import {
+  bytesWithBos,
   createTask,
   type ExportDtype,
   evaluateTask,
@@ -55,6 +56,7 @@ interface Flags {
   readonly decay?: number;
   readonly dropAt?: number;
   readonly seed?: number;
+  readonly bos: boolean;
   readonly text?: string[];
   readonly task?: string;
   readonly taskSizes?: [number, number];
@@ -70,7 +72,7 @@ Encodings: ${recipeEncodings.join(", ")}. Several, with commas, repeat over the 
 rope,rope,rope,none is SmolLM3's pattern. Sizes: ${Object.entries(recipeSizes)
   .map(([name, { hiddenSize, numLayers }]) => `${name} (${numLayers} layers of ${hiddenSize})`)
   .join(", ")}.
-The vocabulary is bytes. A twentieth of the text is kept for validation and never trained on.
+The vocabulary is bytes, and a BOS in front of every sequence of text. A twentieth of the text is kept for validation and never trained on.
 The run folder holds manifest.json, rows.jsonl, checkpoint.safetensors and, at the end, model/ in Hugging Face form
 (Llama, Qwen 3, SmolLM3, MPT, BLOOM, GPT-2; the own form of docs/longhand-form.md where no class fits). Ctrl-C saves;
 the same command goes on.
@@ -112,6 +114,7 @@ export function addTrain(program: Command): void {
     .option("--decay <steps>", "last steps, in which it falls (default: a fifth)", numberAtLeast(0))
     .option("--drop-at <share>", "remove the encoding at this share of the run (DroPE)", numberAtLeast(0, { most: 1 }))
     .option("--seed <n>", "of weights and data (default: 0)", seedNumber)
+    .option("--no-bos", "of a text: sequences begin anywhere, without a token in front that marks the beginning")
     .option("--text <names...>", "text files, or sotu, moby-dick (default: both of these)")
     .option("--task <name>", `a synthetic task instead: ${taskNames.join(", ")}`)
     .option("--task-sizes <range>", "sizes of its examples in training (default: 1-20)", sizeRange)
@@ -135,7 +138,7 @@ async function train(flags: Flags, signal: AbortSignal): Promise<void> {
   const task = flags.task === undefined ? null : createTask(flags.task);
   const sizes = flags.taskSizes ?? [1, 20];
   const recipe = recipeOf(flags, from, task === null ? undefined : taskLength(task, sizes[1]));
-  const { batchSize, length, seed } = recipe;
+  const { batchSize, length, seed, bosTokenId } = recipe;
   const beginning = from === null ? {} : { from: from.name, weights: await weightsHash(from) };
   let corpus: Corpus | null = null;
   let job: Pick<TrainingJob, "data" | "identity" | "validation">;
@@ -143,7 +146,7 @@ async function train(flags: Flags, signal: AbortSignal): Promise<void> {
   if (task === null) {
     corpus = await readCorpus(flags.text ?? ["sotu", "moby-dick"]);
     job = {
-      data: tokenBatches(corpus.train, { batchSize, length, seed }),
+      data: tokenBatches(corpus.train, { batchSize, length, seed, bosTokenId }),
       validation: validationBatches(corpus.validation, heldOut(corpus, recipe)),
       identity: { text: corpus.hash, sources: corpus.sources.map((one) => ({ ...one })), ...beginning },
     };
@@ -206,10 +209,12 @@ async function train(flags: Flags, signal: AbortSignal): Promise<void> {
 }
 
 /** What validation reads: so much that its 20 times cost about a tenth of the run, within what the text has. */
-export function heldOut({ validation }: Corpus, { length, steps, batchSize }: TrainingRecipe): ValidationOptions {
+export function heldOut({ validation }: Corpus, recipe: TrainingRecipe): ValidationOptions {
+  const { length, steps, batchSize, bosTokenId } = recipe;
   const affordable = (steps * batchSize * length) / 64;
   return {
     length,
+    bosTokenId,
     batchSize: Math.max(1, Math.min(8, Math.floor((validation.length - 1) / length))),
     tokens: Math.min(65536, Math.max(8 * length, affordable)),
   };
@@ -227,7 +232,7 @@ function recipeOf(flags: Flags, from: TrainableModel | null, taskTokens: number 
     ...(qkNorm === undefined ? {} : { queryKeyNorm: qkNorm }),
     ...(theta === undefined ? {} : { ropeTheta: theta }),
   };
-  const given = Object.keys(model);
+  const given = [...Object.keys(model), ...(flags.bos ? [] : ["bosTokenId"])];
   if (from !== null && given.length > 0) {
     throw new RangeError(`--from: expected the model's own ${given.join(" and ")}, got another; leave it out`);
   }
@@ -247,7 +252,13 @@ function recipeOf(flags: Flags, from: TrainableModel | null, taskTokens: number 
   const options = { ...model, ...run, ...scaling };
   const make = (more: Partial<RecipeOptions>): TrainingRecipe =>
     from === null
-      ? trainingRecipe({ encoding: ["rope"], ...options, ...more })
+      ? trainingRecipe({
+          encoding: ["rope"],
+          // A task's examples begin with its name.
+          ...(flags.bos && flags.task === undefined ? bytesWithBos : {}),
+          ...options,
+          ...more,
+        })
       : recipeFrom(from, { ...options, ...more });
   const recipe = make({});
   return flags.dropAt === undefined ? recipe : make({ dropAt: Math.round(flags.dropAt * recipe.steps) });
@@ -311,7 +322,7 @@ function taskValidation(
 async function lossByLength(
   path: string,
   text: Uint8Array,
-  { length: trained, steps: step }: TrainingRecipe,
+  { length: trained, steps: step, bosTokenId }: TrainingRecipe,
   signal: AbortSignal,
 ): Promise<RunRow[]> {
   const model = await loadLanguageModel(path, { signal });
@@ -323,7 +334,7 @@ async function lossByLength(
     const windows: Float64Array[] = [];
     for (let i = 0; i < count; i++) {
       const start = Math.floor((i * (text.length - length)) / Math.max(1, count - 1));
-      const { negativeLogLikelihood } = await model.score(text.subarray(start, start + length), { signal });
+      const { negativeLogLikelihood } = await model.score(windowTokens(text, start, length, bosTokenId), { signal });
       windows.push(negativeLogLikelihood);
     }
     if (windows.length === 0) return [];

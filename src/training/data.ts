@@ -21,6 +21,9 @@ export interface TokenBatchOptions {
   /** T: tokens that a window feeds; the window has one more, the last target. */
   readonly length: number;
   readonly seed: number;
+  /** Fed in front of every window, whose last token is then the last target; null or absent: the window's first token is
+   *  fed first and no target. */
+  readonly bosTokenId?: number | null;
 }
 
 /**
@@ -38,7 +41,7 @@ export interface TokenBatchOptions {
  * ```
  */
 export function tokenBatches(tokens: ArrayLike<number>, options: TokenBatchOptions): BatchSource {
-  const { batchSize, length, seed } = options;
+  const { batchSize, length, seed, bosTokenId = null } = options;
   const who = "tokenBatches";
   for (const [name, value] of [
     ["batchSize", batchSize],
@@ -71,21 +74,32 @@ export function tokenBatches(tokens: ArrayLike<number>, options: TokenBatchOptio
     batch(step) {
       const { offset, order } = epochOf(Math.floor(step / perEpoch));
       const first = (step % perEpoch) * batchSize;
-      const inputs = new BigInt64Array(batchSize * length);
-      const targets = new BigInt64Array(batchSize * length);
-      for (let b = 0; b < batchSize; b++) {
-        const start = offset + order[first + b]! * length;
-        for (let t = 0; t < length; t++) {
-          inputs[b * length + t] = BigInt(tokens[start + t]!);
-          targets[b * length + t] = BigInt(tokens[start + t + 1]!);
-        }
-      }
-      const shape = [batchSize, length];
-      return {
-        tokens: tensor("i64", shape, inputs) as Tensor<"i64">,
-        targets: tensor("i64", shape, targets) as Tensor<"i64">,
-      };
+      const starts = Array.from({ length: batchSize }, (_, b) => offset + order[first + b]! * length);
+      return windowBatch(tokens, starts, length, bosTokenId);
     },
+  };
+}
+
+/** Windows of a text that begin at `starts`, as rows. */
+function windowBatch(
+  tokens: ArrayLike<number>,
+  starts: readonly number[],
+  length: number,
+  bosTokenId: number | null,
+): Batch {
+  const shape = [starts.length, length];
+  const inputs = new BigInt64Array(starts.length * length);
+  const targets = new BigInt64Array(starts.length * length);
+  const ahead = bosTokenId === null ? 1 : 0;
+  starts.forEach((start, b) => {
+    for (let t = 0; t < length; t++) {
+      targets[b * length + t] = BigInt(tokens[start + t + ahead]!);
+      inputs[b * length + t] = BigInt(t === 0 && bosTokenId !== null ? bosTokenId : tokens[start + t + ahead - 1]!);
+    }
+  });
+  return {
+    tokens: tensor("i64", shape, inputs) as Tensor<"i64">,
+    targets: tensor("i64", shape, targets) as Tensor<"i64">,
   };
 }
 
@@ -96,6 +110,8 @@ export interface ValidationOptions {
   readonly batchSize?: number;
   /** How many to take, spread evenly over the text; all that fill whole batches when absent. */
   readonly tokens?: number;
+  /** As in training. */
+  readonly bosTokenId?: number | null;
 }
 
 /**
@@ -104,7 +120,7 @@ export interface ValidationOptions {
  * @throws RangeError when the text is too short for one batch
  */
 export function validationBatches(tokens: ArrayLike<number>, options: ValidationOptions): Batch[] {
-  const { length, batchSize = 8 } = options;
+  const { length, batchSize = 8, bosTokenId = null } = options;
   const windows = Math.floor((tokens.length - 1) / length);
   const wanted = Math.min(windows, Math.ceil((options.tokens ?? tokens.length) / length));
   const count = Math.floor(wanted / batchSize);
@@ -115,19 +131,7 @@ export function validationBatches(tokens: ArrayLike<number>, options: Validation
   }
   const start = (window: number): number => Math.floor((window * windows) / (count * batchSize)) * length;
   return Array.from({ length: count }, (_, batch) => {
-    const inputs = new BigInt64Array(batchSize * length);
-    const targets = new BigInt64Array(batchSize * length);
-    for (let b = 0; b < batchSize; b++) {
-      const from = start(batch * batchSize + b);
-      for (let t = 0; t < length; t++) {
-        inputs[b * length + t] = BigInt(tokens[from + t]!);
-        targets[b * length + t] = BigInt(tokens[from + t + 1]!);
-      }
-    }
-    const shape = [batchSize, length];
-    return {
-      tokens: tensor("i64", shape, inputs) as Tensor<"i64">,
-      targets: tensor("i64", shape, targets) as Tensor<"i64">,
-    };
+    const starts = Array.from({ length: batchSize }, (_, b) => start(batch * batchSize + b));
+    return windowBatch(tokens, starts, length, bosTokenId);
   });
 }

@@ -2,7 +2,8 @@
 // what a recipe can say: anything else would be trained as another model than it is.
 
 import type { ModelDescription, PositionGroup } from "../formats/model-description.ts";
-import type { ModelSource } from "../formats/model-files.ts";
+import { type ModelFiles, type ModelSource, modelFilesOf } from "../formats/model-files.ts";
+import { openTokenizer } from "../formats/tokenizers/index.ts";
 import { openCheckpoint } from "../models/index.ts";
 import { type Tensor, tensor } from "../tensor/index.ts";
 import type { TrainableSpec } from "./model.ts";
@@ -24,6 +25,7 @@ export type ModelRecipe = Pick<
   | "scaling"
   | "blocks"
   | "vocabSize"
+  | "bosTokenId"
   | "hiddenSize"
   | "numLayers"
   | "numHeads"
@@ -49,13 +51,14 @@ const who = "readTrainable";
  * @throws RangeError for a model that no recipe describes, naming what differs; and what opening a checkpoint throws
  */
 export async function readTrainable(source: ModelSource): Promise<TrainableModel> {
-  const checkpoint = await openCheckpoint(source);
+  const files = await modelFilesOf(source, "a model's folder");
+  const checkpoint = await openCheckpoint(files);
   try {
     const { description, spec } = checkpoint;
     const { name } = description;
     const trainedLength = description.trainedLength ?? description.maxPositionEmbeddings;
     if (trainedLength === null) throw new RangeError(`${who}: expected ${name} to say its trained length, got none`);
-    const model = modelRecipe(description, spec);
+    const model = modelRecipe(description, spec, await bosTokenId(files));
     const { encodings, spec: own } = trainingPlan(trainingRecipe({ ...model, length: trainedLength, steps: 10 }));
     expectSameSpec(name, own, spec);
     const weights = new Map<string, Tensor<"f32">>();
@@ -68,7 +71,14 @@ export async function readTrainable(source: ModelSource): Promise<TrainableModel
   }
 }
 
-function modelRecipe(description: ModelDescription, spec: TrainableSpec): ModelRecipe {
+/** What its tokenizer puts in front of a text; null without a tokenizer. */
+async function bosTokenId(files: ModelFiles): Promise<number | null> {
+  if (!(await files.list()).includes("tokenizer.json")) return null;
+  const { addsBos, bosToken } = await openTokenizer(files);
+  return addsBos ? bosToken : null;
+}
+
+function modelRecipe(description: ModelDescription, spec: TrainableSpec, bosTokenId: number | null): ModelRecipe {
   const { attention, mlp, norm } = spec.layers[0]!;
   const encoding: RecipeEncoding[] = [];
   let rope: Extract<PositionGroup["position"], { site: "query-key" }>["rope"] | null = null;
@@ -83,6 +93,7 @@ function modelRecipe(description: ModelDescription, spec: TrainableSpec): ModelR
     scaling: rope === null || rope.ropeType === "default" ? null : rope,
     blocks: blocksOf(spec, norm.kind, mlp.bias),
     vocabSize: spec.vocabSize,
+    bosTokenId,
     hiddenSize: spec.hiddenSize,
     numLayers: spec.layers.length,
     numHeads: attention.numHeads,

@@ -47,6 +47,7 @@ export {
 } from "./parameters.ts";
 export { lossProgram, modelLayout, type ProgramOptions, type StepOptions, stepProgram } from "./program.ts";
 export {
+  bytesWithBos,
   canDrop,
   encodingsAt,
   type RecipeBlocks,

@@ -8,6 +8,9 @@ import { smallDecoder, type TrainableSpec } from "./model.ts";
 import { adamW, chain, clipByGlobalNorm, type Optimizer } from "./optimizer.ts";
 import { type Schedule, warmupStableDecay } from "./schedule.ts";
 
+/** The vocabulary of models of text: 256 bytes, and a BOS that begins every sequence. */
+export const bytesWithBos = { vocabSize: 257, bosTokenId: 256 } as const;
+
 /** What layers are made of: Llama's blocks (RMS norm, gated SiLU), GPT-2's, MPT's or BLOOM's. */
 export type RecipeBlocks = "llama" | "gpt2" | "mpt" | "bloom";
 
@@ -45,6 +48,10 @@ export interface TrainingRecipe {
   readonly blocks: RecipeBlocks;
   /** Ids: 256 is one a byte. */
   readonly vocabSize: number;
+  /** Stands at the head of every sequence, in training and after; null: sequences begin anywhere in a text. Without an
+   *  encoding it is what positions are found by: attention to it falls as the prefix grows (Kazemnejad et al. 2023,
+   *  2305.19466, theorem 1). */
+  readonly bosTokenId: number | null;
   readonly hiddenSize: number;
   readonly numLayers: number;
   readonly numHeads: number;
@@ -130,6 +137,7 @@ export function trainingRecipe(options: RecipeOptions): TrainingRecipe {
     scaling: given.scaling ?? null,
     blocks: block,
     vocabSize: given.vocabSize ?? 256,
+    bosTokenId: given.bosTokenId ?? null,
     hiddenSize: sizes.hiddenSize,
     numLayers: sizes.numLayers,
     numHeads: sizes.numHeads,
@@ -160,6 +168,7 @@ const recipeKeys = [
   "scaling",
   "blocks",
   "vocabSize",
+  "bosTokenId",
   "hiddenSize",
   "numLayers",
   "numHeads",
@@ -232,6 +241,10 @@ function expectRecipe(recipe: TrainingRecipe, given: readonly string[]): void {
           `queries and keys, got ${numKeyValueHeads} of ${numHeads} heads, ${intermediateSize} and ${queryKeyNorm}`,
       );
     }
+  }
+  const { bosTokenId, vocabSize } = recipe;
+  if (bosTokenId !== null && !(Number.isSafeInteger(bosTokenId) && bosTokenId >= 0 && bosTokenId < vocabSize)) {
+    throw new RangeError(`${who}: expected bosTokenId to be an id below ${vocabSize}, got ${bosTokenId}`);
   }
   if (scaling !== null && !encoding.includes("rope")) {
     throw new RangeError(`${who}: expected RoPE in a recipe with a scaling, got ${encoding.join(", ")}`);

@@ -2,10 +2,12 @@
 
 import { describe, expect, test } from "vitest";
 import { onnxRuntimeBackend } from "../../src/engine/index.ts";
-import { memorySource, modelFiles } from "../../src/formats/index.ts";
+import { memorySource, modelFiles, openTokenizer } from "../../src/formats/index.ts";
 import {
   type BatchSource,
+  bytesWithBos,
   exportModel,
+  exportOptionsOf,
   type RecipeOptions,
   type RunCheckpoint,
   readTrainable,
@@ -157,5 +159,46 @@ describe("a model that is trained on", () => {
     const { steps, warmup, decay, batchSize } = recipe;
     expect(recipeFrom(read, { steps, warmup, decay, batchSize })).toEqual(recipe);
     expect(bytesOf({ ...checkpoint, weights: read.weights }).sort()).toEqual(bytesOf(checkpoint).sort());
+  });
+});
+
+describe("a BOS in front of every sequence", () => {
+  const batches = (bosTokenId: number | null) => tokenBatches(text, { batchSize: 2, length: 16, seed: 3, bosTokenId });
+  const rowOf = ({ data }: { data: BigInt64Array }) => Array.from(data.subarray(16, 32), Number);
+
+  test("is fed first, and the window's first token is the first target", () => {
+    const plain = batches(null).batch(5);
+    const marked = batches(256).batch(5);
+    const window = rowOf(plain.tokens);
+    expect(rowOf(marked.tokens)).toEqual([256, ...window.slice(0, 15)]);
+    expect(rowOf(marked.targets)).toEqual(window);
+    const [held] = validationBatches(text, { length: 16, tokens: 64, batchSize: 2, bosTokenId: 256 });
+    expect(rowOf(held!.tokens)[0]).toBe(256);
+    expect(rowOf(held!.targets).slice(0, 15)).toEqual(rowOf(held!.tokens).slice(1));
+  });
+
+  test("stands in the exported model, and a model that is read again has it", async () => {
+    const { recipe, checkpoint } = await (async () => {
+      const recipe = trainingRecipe({ ...tiny, ...bytesWithBos, encoding: ["none"], steps: 2, warmup: 0, decay: 0 });
+      const data = tokenBatches(text, { batchSize: 2, length: 16, seed: 0, bosTokenId: recipe.bosTokenId });
+      return { recipe, ...(await runRecipe({ recipe, backend, data, threads: 1 })) };
+    })();
+    const files = exportModel(exportOptionsOf(recipe, checkpoint));
+    const json = (name: string) => JSON.parse(new TextDecoder().decode(files.get(name)));
+    expect(json("config.json").bos_token_id).toBe(256);
+    expect(json("tokenizer_config.json").bos_token).toBe("<bos>");
+    const source = modelFiles(
+      [...files].map(([file, bytes]) => memorySource(file, bytes)),
+      "marked",
+    );
+    expect((await openTokenizer(source)).encode("a")).toEqual([256, 97]);
+    const { model } = await readTrainable(source);
+    expect([model.vocabSize, model.bosTokenId]).toEqual([257, 256]);
+  });
+
+  test("is refused where the vocabulary has no such id", () => {
+    expect(() => trainingRecipe({ ...tiny, encoding: ["none"], bosTokenId: 256 })).toThrow(
+      "expected bosTokenId to be an id below 256, got 256",
+    );
   });
 });
