@@ -4,5 +4,6 @@ export { enginesText } from "./chart/engines-text.ts";
 export { inspectionSvg } from "./chart/svg.ts";
 export { inspectionText, type Palette, plain } from "./chart/text.ts";
 export { compareEngines, type EngineComparison, engineDialects } from "./engines.ts";
+export * from "./export/index.ts";
 export { type InspectedGroup, type Inspection, type InspectOptions, inspectModel } from "./inspect.ts";
 export { applyStrategy, parseStrategy, type Strategy, trainedConfig } from "./strategy.ts";
