@@ -4,11 +4,13 @@ import "@preact/signals";
 import { render } from "preact";
 import { Clock } from "./pages/clock/clock.tsx";
 import { Distance } from "./pages/distance/distance.tsx";
+import { Lecture } from "./pages/lecture/lecture.tsx";
 import { Order } from "./pages/order/order.tsx";
 import { keepAddress } from "./shell/address.ts";
 import { type Page, Shell } from "./shell/shell.tsx";
 
 const pages: readonly Page[] = [
+  { id: "lecture", name: (words) => words.lecture.name, view: Lecture },
   { id: "clock", name: (words) => words.clock.name, view: Clock },
   { id: "order", name: (words) => words.order.name, view: Order },
   { id: "distance", name: (words) => words.distance.name, view: Distance },

@@ -95,7 +95,7 @@ describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () 
 
   test("a link says everything: model, hand, place, strategy, language and theme", async () => {
     await using opened = await open(
-      "lang=zh-TW&theme=dark&theta=150000&dim=64&trained=4096&target=131072&scaling=yarn:32&hand=16&position=123456",
+      "page=clock&lang=zh-TW&theme=dark&theta=150000&dim=64&trained=4096&target=131072&scaling=yarn:32&hand=16&position=123456",
     );
     const { page } = opened;
     expect(await page.getAttribute("html", "lang")).toBe("zh-Hant-TW");
@@ -124,7 +124,7 @@ describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () 
   });
 
   test("what is changed by keyboard stands in the address, and a reload shows it again", async () => {
-    await using opened = await open("lang=en&position=1000");
+    await using opened = await open("page=clock&lang=en&position=1000");
     const { page } = opened;
     await page.getByRole("slider", { name: "Position" }).press("ArrowRight");
     await page.getByRole("slider", { name: /^Hands/ }).press("ArrowRight");
@@ -149,7 +149,7 @@ describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () 
   });
 
   test("the headers of files are read in the page: a GGUF file, a configuration of two kinds of layers, and no model", async () => {
-    await using opened = await open("lang=en&hand=3");
+    await using opened = await open("page=clock&lang=en&hand=3");
     const { page, elsewhere, errors } = opened;
     const choose = (...files: string[]) => page.setInputFiles('input[type="file"]', files);
     await choose(gguf);
@@ -174,7 +174,7 @@ describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () 
   });
 
   test("wrong words are said to be wrong beside their field", async () => {
-    await using opened = await open("lang=en&scaling=yam:4");
+    await using opened = await open("page=clock&lang=en&scaling=yam:4");
     expect(await opened.page.getByRole("alert").textContent()).toMatch(/^--scaling: expected one of none, drop/);
   });
 

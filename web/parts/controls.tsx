@@ -159,3 +159,44 @@ export function LogSlider(props: {
     </div>
   );
 }
+
+/** A number on an even slider, with the exact number beside it. */
+export function Slider(props: {
+  readonly label: string;
+  readonly value: number;
+  readonly min: number;
+  readonly max: number;
+  readonly step?: number;
+  readonly onChange: (value: number) => void;
+}): JSX.Element {
+  const id = useId();
+  const { label, value, min, max, step = 1, onChange } = props;
+  const set = (next: number): void => {
+    if (Number.isFinite(next)) onChange(Math.min(max, Math.max(min, next)));
+  };
+  return (
+    <div class="slider">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        class="range"
+        type="range"
+        min={min}
+        max={max}
+        step={step}
+        value={value}
+        onInput={(event) => set(event.currentTarget.valueAsNumber)}
+      />
+      <input
+        class="number"
+        type="number"
+        min={min}
+        max={max}
+        step={step}
+        aria-label={label}
+        value={value}
+        onChange={(event) => set(event.currentTarget.valueAsNumber)}
+      />
+    </div>
+  );
+}

@@ -10,27 +10,33 @@ import { words } from "../../shell/preferences.ts";
 import { drawHand, drawHub } from "./dial.ts";
 import { group, maxPosition, offset, position, scaledGroup, setOffset, shown } from "./state.ts";
 
-interface Motion {
+export interface Motion {
   /** [[cos, −sin], [sin, cos]] of R·ω. */
   readonly matrix: readonly (readonly [number, number])[];
   readonly before: readonly [number, number];
   readonly moved: readonly [number, number];
   readonly table: readonly [number, number];
+  /** The larger of the two differences between them. */
+  readonly difference: number;
 }
 
 function motion(): Motion | null {
   const of = scaledGroup.value ?? group.value;
   const omega = of?.inverseFrequencies[shown.value];
-  if (omega === undefined) return null;
+  return omega === undefined ? null : motionOf(omega, position.value, offset.value);
+}
+
+/** What M_R makes of the hand at k, and where the table has it at k + R. */
+export function motionOf(omega: number, k: number, r: number): Motion {
   const at = (p: number) => rotaryTables({ inverseFrequencies: [omega], attentionFactor: 1 }, [p]);
   const point = (p: number): [number, number] => [at(p).cos[0]!, at(p).sin[0]!];
-  const [k, r] = [position.value, offset.value];
   const options = { headDim: 2, layout: "half" } as const;
   const before = point(k);
   // The columns of M_R are where it takes (1, 0) and (0, 1).
   const [a, c] = applyRotary([1, 0], at(r), options);
   const [b, d] = applyRotary([0, 1], at(r), options);
   const [x, y] = applyRotary(before, at(r), options);
+  const table = point(k + r);
   return {
     matrix: [
       [a!, b!],
@@ -38,7 +44,8 @@ function motion(): Motion | null {
     ],
     before,
     moved: [x!, y!],
-    table: point(k + r),
+    table,
+    difference: Math.max(Math.abs(x! - table[0]), Math.abs(y! - table[1])),
   };
 }
 
@@ -48,8 +55,7 @@ export function Relative(): JSX.Element | null {
   const text = words.value.clock;
   const of = motion();
   if (of === null) return null;
-  const { matrix, before, moved, table } = of;
-  const difference = Math.max(Math.abs(moved[0] - table[0]), Math.abs(moved[1] - table[1]));
+  const { matrix, before, moved, table, difference } = of;
   return (
     <section class="card" aria-labelledby="relative">
       <h3 id="relative">{text.relative}</h3>
@@ -99,7 +105,7 @@ function Pair({ of }: { readonly of: readonly [number, number] }): JSX.Element {
   );
 }
 
-function Column(props: { readonly name: string; readonly rows: readonly (readonly number[])[] }): JSX.Element {
+export function Column(props: { readonly name: string; readonly rows: readonly (readonly number[])[] }): JSX.Element {
   return (
     <table class="matrix">
       <caption>{props.name}</caption>
@@ -118,7 +124,10 @@ function Column(props: { readonly name: string; readonly rows: readonly (readonl
 
 function draw(surface: Surface): void {
   const of = motion();
-  if (of === null) return;
+  if (of !== null) drawMotion(surface, of);
+}
+
+export function drawMotion(surface: Surface, of: Motion): void {
   const { context, width, colour } = surface;
   const dial = { x: width / 2, y: width / 2, radius: width / 2 - 32 };
   context.lineWidth = 2;

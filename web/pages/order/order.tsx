@@ -147,7 +147,7 @@ function Result(): JSX.Element | null {
 }
 
 /** Numbers as colours: warm above zero, cool below. */
-function Vector(props: {
+export function Vector(props: {
   readonly name: string;
   readonly values: readonly number[];
   readonly largest: number;

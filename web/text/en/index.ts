@@ -2,5 +2,6 @@
 
 export { clock } from "./clock.ts";
 export { distance } from "./distance.ts";
+export { lecture } from "./lecture.ts";
 export { order } from "./order.ts";
 export { shell } from "./shell.ts";
