@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { type PartedText, partText, textDocument } from "../training/index.ts";
 
 /** Corpora by name: the package that has them, whose data/*.txt are documents. */
 const packages = {
@@ -26,9 +27,6 @@ export interface Corpus {
   readonly sources: readonly { readonly name: string; readonly bytes: number }[];
 }
 
-/** Every so-maniest document is kept for validation; of a text of one document, the last such part. */
-const validationPart = 20;
-
 /**
  * Reads texts, one after the other.
  *
@@ -36,25 +34,17 @@ const validationPart = 20;
  * @throws RangeError for a corpus that is not installed, or a text too short to keep a part of
  */
 export async function readCorpus(names: readonly string[]): Promise<Corpus> {
-  const train: Uint8Array[] = [];
-  const validation: Uint8Array[] = [];
+  const parts: PartedText[] = [];
   const sources: { name: string; bytes: number }[] = [];
   for (const name of names) {
     const documents = isCorpus(name) ? await corpusDocuments(name) : [new Uint8Array(await readFile(name))];
     sources.push({ name, bytes: size(documents) });
-    if (documents.length >= validationPart) {
-      documents.forEach((document, i) => {
-        (i % validationPart === validationPart - 1 ? validation : train).push(document);
-      });
-    } else {
-      for (const document of documents) {
-        const cut = document.length - Math.floor(document.length / validationPart);
-        train.push(document.subarray(0, cut));
-        validation.push(document.subarray(cut));
-      }
-    }
+    parts.push(partText(documents));
   }
-  const out = { train: joined(train), validation: joined(validation) };
+  const out = {
+    train: joined(parts.map(({ train }) => train)),
+    validation: joined(parts.map(({ validation }) => validation)),
+  };
   const hash = createHash("sha256").update(out.train).update(out.validation).digest("hex");
   return { ...out, hash, sources };
 }
@@ -75,8 +65,7 @@ async function corpusDocuments(name: CorpusName): Promise<Uint8Array[]> {
   }
   const files = (await readdir(folder)).filter((file) => file.endsWith(".txt")).sort(byNumbers);
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file))));
-  // Documents end in one line break, whatever the file does.
-  return texts.map((text) => new TextEncoder().encode(`${new TextDecoder().decode(text).trimEnd()}\n`));
+  return texts.map((text) => textDocument(new TextDecoder().decode(text)));
 }
 
 /** chapter_2 before chapter_10. */

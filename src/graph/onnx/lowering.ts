@@ -92,6 +92,24 @@ function sliceAxis(emit: Emitter, x: string, axis: number, start: string, end: s
   return emit.node("Slice", [x, start, end, emit.vector([axis])]);
 }
 
+/** Outputs of one Split on WebGPU: each is a storage buffer of the shader beside its input, and a device may have no more
+ *  than 8. */
+const GPU_PARTS = 7;
+
+function splitAxis(emit: Emitter, x: string, axis: number, sizes: readonly number[]): string[] {
+  if (emit.target !== "webgpu" || sizes.length <= GPU_PARTS) {
+    return emit.nodes("Split", [x, emit.vector(sizes)], { axis }, { outputs: sizes.length });
+  }
+  const each = Math.ceil(sizes.length / GPU_PARTS);
+  const groups = Array.from({ length: Math.ceil(sizes.length / each) }, (_, i) =>
+    sizes.slice(i * each, (i + 1) * each),
+  );
+  const totals = groups.map((group) => group.reduce((sum, size) => sum + size, 0));
+  return splitAxis(emit, x, axis, totals).flatMap((part, i) =>
+    groups[i]!.length === 1 ? [part] : splitAxis(emit, part, axis, groups[i]!),
+  );
+}
+
 /** The target of a Reshape: 0 keeps an axis, one −1 is worked out, and only what is left is computed in the run. */
 function reshapeTarget(emit: Emitter, from: readonly Dim[], to: readonly Dim[]): string {
   if (to.some((dim) => dim === 0)) return emit.dims(to);
@@ -249,8 +267,7 @@ export const onnxLowering: { readonly [O in OpName]: Lowering<O> } = {
     const before = sliceAxis(emit, x, axis, emit.vector([0]), from);
     return emit.node("Concat", [before, rows, sliceAxis(emit, x, axis, to, emit.vector([END]))], { axis });
   },
-  split: (emit, { x }, { attributes: { axis, sizes } }) =>
-    emit.nodes("Split", [x, emit.vector(sizes)], { axis }, { outputs: sizes.length }),
+  split: (emit, { x }, { attributes: { axis, sizes } }) => splitAxis(emit, x, axis, sizes),
   pad: (emit, { x }, { outputs: [out], attributes: { axis, before, after, value } }) =>
     emit.node("Pad", [
       x,
