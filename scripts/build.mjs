@@ -23,7 +23,10 @@ export async function buildWeb() {
     // Addresses relative to the page, so that it also works under a folder of another site.
     base: "./",
     oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    worker: { format: "es", rolldownOptions: { external: [/^node:/], checks: { pluginTimings: false } } },
     build: {
+      // The sample text, which the train page asks for.
+      chunkSizeWarningLimit: 2000,
       outDir: join(root, "dist", "web"),
       emptyOutDir: true,
       target: "es2023",

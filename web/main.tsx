@@ -6,6 +6,7 @@ import { Clock } from "./pages/clock/clock.tsx";
 import { Distance } from "./pages/distance/distance.tsx";
 import { Lecture } from "./pages/lecture/lecture.tsx";
 import { Order } from "./pages/order/order.tsx";
+import { Train } from "./pages/train/train.tsx";
 import { keepAddress } from "./shell/address.ts";
 import { type Page, Shell } from "./shell/shell.tsx";
 
@@ -14,6 +15,7 @@ const pages: readonly Page[] = [
   { id: "clock", name: (words) => words.clock.name, view: Clock },
   { id: "order", name: (words) => words.order.name, view: Order },
   { id: "distance", name: (words) => words.distance.name, view: Distance },
+  { id: "train", name: (words) => words.train.name, view: Train },
 ];
 
 render(<Shell pages={pages} />, document.getElementById("lab")!);

@@ -4,6 +4,7 @@
 //   strategies: which positions a task runs under ──► rows ──► run-folder ──► statistics ──► a verdict
 
 export * from "./compare/index.ts";
+export { type LengthPoint, type LengthTest, taskLengthTest, textLengthTest } from "./length-test.ts";
 export type { ScoringModel } from "./model.ts";
 export * from "./report/index.ts";
 export * from "./run-folder/index.ts";

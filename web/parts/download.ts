@@ -1,7 +1,8 @@
-// A text as a file of the browser's downloads.
+// A text or bytes as a file of the browser's downloads.
 
-export function download(name: string, type: string, text: string): void {
-  const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+export function download(name: string, type: string, content: string | Uint8Array<ArrayBuffer>): void {
+  const whole = typeof content === "string" ? `${type};charset=utf-8` : type;
+  const address = URL.createObjectURL(new Blob([content], { type: whole }));
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

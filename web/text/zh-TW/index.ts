@@ -5,3 +5,4 @@ export { distance } from "./distance.ts";
 export { lecture } from "./lecture.ts";
 export { order } from "./order.ts";
 export { shell } from "./shell.ts";
+export { train } from "./train.ts";
