@@ -6,33 +6,38 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Command, InvalidArgumentError } from "commander";
 import { startLab } from "../server/lab.ts";
+import { runsFolder } from "./evaluation-run.ts";
 import { palette } from "./terminal.ts";
 
 interface Options {
   readonly port?: number;
   readonly open: boolean;
+  readonly runs: string;
 }
 
 const help = `
-The page is served on 127.0.0.1 and asks nothing of any other machine. Ctrl-C ends it.
+The page is served on 127.0.0.1 and asks nothing of any other machine. Ctrl-C ends it. Open the address as it is shown: the
+token in it lets the page read models of this machine and write run folders, and nobody else.
 
 Examples:
   longhand lab
-  longhand lab --port 8080 --no-open`;
+  longhand lab --port 8080 --no-open
+  longhand lab --runs experiments/runs`;
 
 export function addLab(program: Command): void {
   program
     .command("lab")
-    .summary("the web lab: clocks, order and distance, computed in a page")
+    .summary("the web lab: clocks, order, distance, compares and runs in a page")
     .description("Serve the lab on 127.0.0.1 and open it in a browser.")
     .option("--port <number>", "first port to try; the next free one is taken (default: 5180)", portNumber)
     .option("--no-open", "do not open a browser")
+    .option("--runs <folder>", "where run folders are, and go", runsFolder)
     .addHelpText("after", help)
-    .action(async ({ port, open }: Options) => {
-      await using lab = await startLab({ page: await builtPage(), ...(port === undefined ? {} : { port }) });
-      process.stdout.write(`longhand lab: ${palette.bold(lab.address)}\n`);
+    .action(async ({ port, open, runs }: Options) => {
+      await using lab = await startLab({ page: await builtPage(), runs, ...(port === undefined ? {} : { port }) });
+      process.stdout.write(`longhand lab: ${palette.bold(lab.link)}\n`);
       if (process.stderr.isTTY) process.stderr.write(palette.dim("Ctrl-C ends it.\n"));
-      if (open) openBrowser(lab.address);
+      if (open) openBrowser(lab.link);
       await stopped();
     });
 }

@@ -5,6 +5,16 @@
 
 export * from "./compare/index.ts";
 export { type LengthPoint, type LengthTest, taskLengthTest, textLengthTest } from "./length-test.ts";
+export {
+  type CompareEvent,
+  type ComparePlan,
+  type CompareQuestion,
+  type LiveCompareOptions,
+  liveCompare,
+  planCompare,
+  textFileName,
+} from "./live-compare.ts";
+export { inOrder } from "./in-order.ts";
 export type { ScoringModel } from "./model.ts";
 export * from "./report/index.ts";
 export * from "./run-folder/index.ts";

@@ -1,6 +1,7 @@
 // Who may talk to the lab: a browser on this machine, from the lab's own page. A name that an attacker's DNS points at
 // 127.0.0.1 arrives with that name as Host (DNS rebinding); another site's page arrives with its own Origin.
 
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { MiddlewareHandler } from "hono";
 
 /** Names of this machine that a person may type. */
@@ -49,14 +50,38 @@ export function whyRefused(headers: Headers, port: number): string | null {
   return null;
 }
 
+/** The header that carries the token. */
+export const tokenHeader = "x-longhand-token";
+
+/** Whether a request may write, or read outside the runs' folder: it knows what the terminal said. */
+export function hasToken(headers: Headers, token: string): boolean {
+  const hash = (text: string): Buffer => createHash("sha256").update(text).digest();
+  // Of equal lengths, so that the time it takes tells nothing.
+  return timingSafeEqual(hash(headers.get(tokenHeader) ?? ""), hash(token));
+}
+
+/** Refuses what does not carry the token. */
+export function tokenGuard(token: string): MiddlewareHandler {
+  return async (c, next) => {
+    if (!hasToken(c.req.raw.headers, token)) {
+      return c.text("longhand lab: expected the token; open the address that the terminal shows\n", 401);
+    }
+    await next();
+  };
+}
+
+/** Methods that the local API takes; elsewhere there is only reading. */
+const apiMethods = ["GET", "HEAD", "POST", "DELETE"];
+
 /** Refuses what is not the lab's own page, and sets the headers that hold the page to this machine. */
 export function guard(port: () => number): MiddlewareHandler {
   return async (c, next) => {
     for (const [name, value] of Object.entries(securityHeaders)) c.header(name, value);
     const refused = whyRefused(c.req.raw.headers, port());
     if (refused !== null) return c.text(`longhand lab: ${refused}\n`, 403);
-    if (c.req.method !== "GET" && c.req.method !== "HEAD") {
-      return c.text(`longhand lab: expected GET or HEAD, got ${c.req.method}\n`, 405);
+    const allowed = c.req.path.startsWith("/api/") ? apiMethods : apiMethods.slice(0, 2);
+    if (!allowed.includes(c.req.method)) {
+      return c.text(`longhand lab: expected ${allowed.join(" or ")}, got ${c.req.method}\n`, 405);
     }
     await next();
   };

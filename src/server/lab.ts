@@ -1,15 +1,28 @@
-// The lab's server: the built page and the built-in models' files, on 127.0.0.1 only. It reads; it never writes.
+// The lab's server: the built page, the built-in models' files, run folders, and compares that it runs, on 127.0.0.1 only.
+// Whatever writes, or reads outside the page, the built-in models and the runs' folder, needs the token.
 //
 //   /              the page and its files (dist/web)
 //   /models/       index.json: the names of the built-in models; NAME/FILE: their files
+//   /api/lab       which server this is; whether the request carries the token
+//   /api/runs      run-routes.ts
+//   /api/compare   compare-routes.ts (with the token)
 
+import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { cpus, totalmem } from "node:os";
+import { resolve } from "node:path";
 import { createAdaptorServer } from "@hono/node-server";
 import { Hono } from "hono";
+import packageJson from "../../package.json" with { type: "json" };
+import type { RunSession } from "../evaluation/index.ts";
 import { type BuiltInModels, packagedModels } from "../formats/built-in-models.ts";
 import { opened } from "../formats/model-files.ts";
-import { guard } from "./guard.ts";
+import { CompareJobs } from "./compare-jobs.ts";
+import { compareRoutes } from "./compare-routes.ts";
+import { guard, hasToken, tokenGuard } from "./guard.ts";
+import { runRoutes } from "./run-routes.ts";
+import { RunStore } from "./run-store.ts";
 import { pathParts, readStaticFile, typeOf } from "./static-files.ts";
 
 export interface LabOptions {
@@ -19,12 +32,19 @@ export interface LabOptions {
   readonly port?: number;
   /** The built-in models; those beside the package when absent. */
   readonly models?: BuiltInModels;
+  /** The folder of the run folders; longhand-runs when absent. It need not exist. */
+  readonly runs?: string;
+  /** What the page must know to write; drawn at random when absent. */
+  readonly token?: string;
 }
 
 export interface Lab extends AsyncDisposable {
   readonly port: number;
   /** Where a browser finds the page. */
   readonly address: string;
+  readonly token: string;
+  /** The address with the token: after the #, which a browser sends to nobody. */
+  readonly link: string;
   /** Ends the server, open connections too. Twice is once. */
   close(): Promise<void>;
 }
@@ -48,7 +68,12 @@ export async function startLab(options: LabOptions): Promise<Lab> {
     throw new RangeError(`expected the built page in ${options.page}, got none; run npm run build`);
   }
   let port = first;
-  const app = labApp(options.page, options.models ?? (await packagedModels()), () => port);
+  const token = options.token ?? randomBytes(18).toString("base64url");
+  const models = options.models ?? (await packagedModels());
+  const store = new RunStore(resolve(options.runs ?? "longhand-runs"));
+  const { version } = packageJson;
+  const jobs = new CompareJobs({ store, models, version, session: thisMachine() });
+  const app = labApp({ page: options.page, models, store, jobs, token, port: () => port });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   const last = first === 0 ? 0 : Math.min(65535, first + portsTried - 1);
   for (let tried = first; ; tried++) {
@@ -61,13 +86,17 @@ export async function startLab(options: LabOptions): Promise<Lab> {
   port = (server.address() as AddressInfo).port;
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
-    closing ??= new Promise((done) => {
-      server.close(() => done());
-      server.closeAllConnections();
-    });
+    closing ??= (async () => {
+      await jobs.close();
+      await new Promise<void>((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      });
+    })();
     return closing;
   };
-  return { port, address: `http://${host}:${port}/`, close, [Symbol.asyncDispose]: close };
+  const address = `http://${host}:${port}/`;
+  return { port, address, token, link: `${address}#token=${token}`, close, [Symbol.asyncDispose]: close };
 }
 
 /** Listens on a port; the error when it is taken. Throws any other. */
@@ -88,9 +117,26 @@ function listen(server: Server, port: number): Promise<NodeJS.ErrnoException | n
   });
 }
 
-function labApp(page: string, models: BuiltInModels, port: () => number): Hono {
+interface LabParts {
+  readonly page: string;
+  readonly models: BuiltInModels;
+  readonly store: RunStore;
+  readonly jobs: CompareJobs;
+  readonly token: string;
+  readonly port: () => number;
+}
+
+function labApp({ page, models, store, jobs, token, port }: LabParts): Hono {
   const app = new Hono();
   app.use(guard(port));
+  app.get("/api/lab", (c) => {
+    c.header("cache-control", "no-store");
+    return c.json({ version: packageJson.version, hasToken: hasToken(c.req.raw.headers, token) });
+  });
+  app.route("/api/runs", runRoutes(store, packageJson.version));
+  app.use("/api/compare/*", tokenGuard(token));
+  app.route("/api/compare", compareRoutes(jobs));
+  app.all("/api/*", (c) => c.notFound());
   app.get("/models/index.json", async (c) => {
     c.header("cache-control", "no-store");
     return c.json(await models.names());
@@ -118,4 +164,16 @@ function labApp(page: string, models: BuiltInModels, port: () => number): Hono {
     return c.text("longhand lab: internal error; the terminal says more\n", 500);
   });
   return app;
+}
+
+function thisMachine(): Pick<RunSession, "versions" | "hardware"> {
+  return {
+    versions: { longhand: packageJson.version, node: process.version },
+    hardware: {
+      cpu: cpus()[0]?.model ?? "unknown",
+      cores: cpus().length,
+      memoryBytes: totalmem(),
+      platform: `${process.platform} ${process.arch}`,
+    },
+  };
 }

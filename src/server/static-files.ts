@@ -36,9 +36,12 @@ export function pathParts(path: string): string[] | null {
     return null;
   }
   const parts = decoded.split("/").filter((part) => part !== "");
-  // Dots up, separators of another system, drives, streams and NUL have no place in a file's name here.
-  const isName = (part: string) => part !== "." && part !== ".." && !/[\\:\0]/.test(part) && !part.startsWith(".");
   return parts.every(isName) ? parts : null;
+}
+
+/** Dots up, separators of another system, drives, streams and NUL have no place in a file's name here. */
+export function isName(part: string): boolean {
+  return part !== "." && part !== ".." && !/[/\\:\0]/.test(part) && !part.startsWith(".");
 }
 
 /**

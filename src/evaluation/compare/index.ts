@@ -26,7 +26,7 @@ export {
   trainedLengthOf,
   windowBos,
 } from "./prepare.ts";
-export { type CompareResult, type CompareRow, compareResult, type StrategySummary } from "./result.ts";
+export { type CompareResult, type CompareRow, compareResult, compareRowCount, type StrategySummary } from "./result.ts";
 export {
   type CompareIdentity,
   type CompareJob,

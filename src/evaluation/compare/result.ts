@@ -159,7 +159,7 @@ export function compareResult(identity: CompareIdentity, rows: readonly RunRow[]
       error: failed === undefined ? null : (failed.error as string),
     };
   });
-  const wanted = rowCount(identity);
+  const wanted = compareRowCount(identity);
   return {
     model: identity.model,
     trainedLength,
@@ -177,7 +177,7 @@ export function compareResult(identity: CompareIdentity, rows: readonly RunRow[]
 }
 
 /** Rows that a complete run has. */
-function rowCount({ strategies, windows, needles, needleLengths }: CompareIdentity): number {
+export function compareRowCount({ strategies, windows, needles, needleLengths }: CompareIdentity): number {
   const own = strategies.filter(({ short }) => short === "own-passes").length;
   const asked = strategies.filter(({ reading }) => reading.kind !== "growing").length;
   return windows.length * (strategies.length + own) + needles * needleLengths.length * asked;

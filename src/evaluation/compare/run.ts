@@ -2,6 +2,7 @@
 // took stands in `measured`.
 
 import type { ModelDescription } from "../../formats/model-description.ts";
+import { inOrder } from "../in-order.ts";
 import type { ScoringModel } from "../model.ts";
 import type { JsonRecord } from "../run-folder/json.ts";
 import type { RunRow } from "../run-folder/rows.ts";
@@ -75,6 +76,8 @@ export interface RunCompareOptions {
   /** Before a step, and as its passes go on: the step and the share of it that is done, 0 … 1. */
   readonly onProgress?: (step: CompareStep, share: number) => void;
   readonly onRow?: (step: CompareStep, row: RunRow) => void;
+  /** Steps under way at once: 1 when absent. More is of use to a model behind HTTP alone; rows keep their order. */
+  readonly concurrency?: number;
 }
 
 /** Losses are kept to a millionth of a nat: float32 holds no more of them. */
@@ -94,28 +97,35 @@ export async function runCompare(
   options: RunCompareOptions = {},
 ): Promise<void> {
   const { settings, texts } = job;
-  const { signal, onProgress, onRow } = options;
-  for (const step of compareSteps(settings, job.model)) {
-    if (!run.wants(step.key)) continue;
-    signal?.throwIfAborted();
-    onProgress?.(step, 0);
-    const began = performance.now();
-    const result = await runStep(step).catch((error: unknown) => {
+  const { signal, onProgress, onRow, concurrency = 1 } = options;
+  const wanted = compareSteps(settings, job.model).filter(({ key }) => run.wants(key));
+  await inOrder(
+    wanted,
+    concurrency,
+    async (step, stopped) => {
       signal?.throwIfAborted();
-      if (error instanceof RangeError && /finite/.test(error.message)) return { error: error.message };
-      throw error;
-    });
-    const seconds = Math.round(performance.now() - began) / 1000;
-    const { key, kind, strategy } = step;
-    const row: RunRow = { key, kind, strategy: strategy.name, ...result, measured: { seconds } };
-    await run.append(row);
-    onRow?.(step, row);
-  }
+      onProgress?.(step, 0);
+      const began = performance.now();
+      const either = signal === undefined ? stopped : AbortSignal.any([signal, stopped]);
+      const result = await runStep(step, either).catch((error: unknown) => {
+        signal?.throwIfAborted();
+        if (error instanceof RangeError && /finite/.test(error.message)) return { error: error.message };
+        throw error;
+      });
+      const seconds = Math.round(performance.now() - began) / 1000;
+      const { key, kind, strategy } = step;
+      return { key, kind, strategy: strategy.name, ...result, measured: { seconds } } satisfies RunRow;
+    },
+    async (step, row) => {
+      await run.append(row);
+      onRow?.(step, row);
+    },
+  );
 
-  async function runStep(step: CompareStep): Promise<JsonRecord> {
+  async function runStep(step: CompareStep, either: AbortSignal): Promise<JsonRecord> {
     const { bos, trainedLength, target } = settings;
     const passing = {
-      ...(signal === undefined ? {} : { signal }),
+      signal: either,
       onProgress: ({ done, total }: { done: number; total: number }) => onProgress?.(step, done / total),
     };
     if (step.kind !== "passkey") {

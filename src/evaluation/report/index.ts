@@ -2,9 +2,10 @@
 //
 //   runs ──► model ──► html (curves, tables, heat maps) · markdown · svg · csv, jsonl
 
+export { type Chart, type Curve, type CurvePoint, chartColours } from "./chart.ts";
 export { type ReportHtmlOptions, reportHtml } from "./html.ts";
 export { reportMarkdown } from "./markdown.ts";
-export type { Language } from "./markup.ts";
+export { type Both, type Language, visibleText } from "./markup.ts";
 export {
   type CompareSection,
   type LeftOutStrategy,
@@ -23,3 +24,4 @@ export {
 export { reportParquet } from "./parquet.ts";
 export { reportSvg } from "./svg.ts";
 export { reportCsv, reportJsonLines } from "./tables.ts";
+export { type RunView, runView, visibleData } from "./view.ts";

@@ -51,7 +51,7 @@ const names: Readonly<Record<string, Both<string>>> = {
   windows: both("Windows (text: first token)", "視窗（文字：起始 token）"),
   strategies: both("Strategies, as computed", "策略的實際設定"),
   lengths: both("Lengths", "長度"),
-  stride: both("Stride of the windows (none: side by side)", "視窗步距（無：首尾相接）"),
+  stride: both("Stride of the windows (null: side by side)", "視窗步距（null：首尾相接）"),
   numWindows: both("Windows of all strategies", "所有策略的視窗總數"),
   needles: both("Passkeys a length", "每個長度的通關密語數"),
   needleLengths: both("Lengths of the passkeys' texts", "通關密語文字的長度"),

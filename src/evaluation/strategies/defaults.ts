@@ -106,8 +106,9 @@ export function defaultStrategies(
 export function expectDecoder(model: ModelDescription): void {
   if (!isEncoderDecoder(model)) return;
   throw new RangeError(
-    `${model.name}: expected a decoder, whose every token has a loss given those before it, got ${model.modelType}, an ` +
-      "encoder and a decoder; longhand score takes its two texts",
+    `${model.name}: expected a decoder alone, which reads one long text and predicts every token of it, got ` +
+      `${model.modelType}, whose encoder reads one text while its decoder writes another; longhand score takes the two ` +
+      "(--text and --decoder-tokens)",
   );
 }
 

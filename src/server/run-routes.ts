@@ -1,0 +1,106 @@
+// What the lab's page asks of run folders. All of it reads, and nothing outside the runs' folder.
+//
+//   GET /api/runs                     every run
+//   GET /api/runs/show?id=A           what a report says of it
+//   GET /api/runs/diff?id=A&id=B      in what two differ
+//   GET /api/runs/report?id=A&id=B…&format=html|csv|jsonl|md|svg   as a file
+
+import { type Context, Hono } from "hono";
+import {
+  type Report,
+  type ReportRun,
+  reportCsv,
+  reportHtml,
+  reportJsonLines,
+  reportMarkdown,
+  reportOf,
+  reportSvg,
+  runDifferences,
+  runView,
+  visibleData,
+  visibleText,
+} from "../evaluation/index.ts";
+import type { RunStore } from "./run-store.ts";
+
+interface Format {
+  readonly type: string;
+  readonly write: (report: Report, version: string) => string;
+}
+
+const formats: Readonly<Record<string, Format>> = {
+  html: { type: "text/html", write: (report, version) => reportHtml(report, { version }) },
+  csv: { type: "text/csv", write: reportCsv },
+  jsonl: { type: "application/jsonl", write: reportJsonLines },
+  md: { type: "text/markdown", write: (report) => reportMarkdown(report) },
+  svg: { type: "image/svg+xml", write: (report) => reportSvg(report) },
+};
+
+/** Runs that one report or page holds at most. */
+const mostRuns = 12;
+
+export function runRoutes(store: RunStore, version: string): Hono {
+  const app = new Hono();
+  app.use(async (c, next) => {
+    c.header("cache-control", "no-store");
+    await next();
+  });
+  app.get("/", async (c) => {
+    // An id stays as it is: it is what a run is asked for by.
+    const runs = (await store.list()).map(({ id, ...facts }) => ({ id, ...visibleData(facts) }));
+    return c.json({ folder: visibleText(store.folder), runs });
+  });
+  app.get("/show", (c) =>
+    answer(c, store, 1, 1, ([run]) => {
+      const { manifest } = run!;
+      return c.json({ id: run!.path, manifest: visibleData(manifest), view: runView(run!) });
+    }),
+  );
+  app.get("/diff", (c) =>
+    answer(c, store, 2, 2, ([a, b]) =>
+      c.json({ differences: runDifferences(a!.manifest, b!.manifest).map((line) => visibleText(line)) }),
+    ),
+  );
+  app.get("/report", async (c) => {
+    const name = c.req.query("format") ?? "html";
+    const format = Object.hasOwn(formats, name) ? formats[name] : undefined;
+    if (format === undefined) {
+      return c.text(`format: expected ${Object.keys(formats).join(", ")}, got another\n`, 400);
+    }
+    return await answer(c, store, 1, mostRuns, (runs) => {
+      const file = runs.length === 1 ? runs[0]!.path.replace(/[^\w.-]+/g, "-") : "longhand-report";
+      return c.body(format.write(reportOf(runs), version), 200, {
+        "content-type": `${format.type}; charset=utf-8`,
+        // Saved, never shown: a report is no part of the lab's page.
+        "content-disposition": `attachment; filename="${file}.${name}"`,
+      });
+    });
+  });
+  return app;
+}
+
+/** The runs that are asked for; 404 for one that is not there, 422 for one that cannot be read. */
+async function answer(
+  c: Context,
+  store: RunStore,
+  least: number,
+  greatest: number,
+  reply: (runs: readonly ReportRun[]) => Response | Promise<Response>,
+): Promise<Response> {
+  const ids = c.req.queries("id") ?? [];
+  if (ids.length < least || ids.length > greatest) {
+    const count = least === greatest ? String(least) : `${least} to ${greatest}`;
+    return c.text(`id: expected ${count} of them, got ${ids.length}\n`, 400);
+  }
+  try {
+    const runs: ReportRun[] = [];
+    for (const id of ids) {
+      const run = await store.read(id);
+      if (run === null) return c.text(`${visibleText(id)}: no such run\n`, 404);
+      runs.push(run);
+    }
+    return await reply(runs);
+  } catch (error) {
+    if (error instanceof RangeError) return c.text(`${visibleText(error.message)}\n`, 422);
+    throw error;
+  }
+}
