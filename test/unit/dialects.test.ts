@@ -531,8 +531,8 @@ test("DroPE is no rotation and one factor on the logits: 1 + 0.412 ln 4", () => 
 
 describe("arguments", () => {
   test("a wrong dialect, length or setting is named", () => {
-    expect(() => computeDialect("sglang" as Dialect, qwen, { sequenceLength: 1 })).toThrow(
-      /expected one of .*vllm.*got "sglang"/,
+    expect(() => computeDialect("tensorrt" as Dialect, qwen, { sequenceLength: 1 })).toThrow(
+      /expected one of .*vllm.*got "tensorrt"/,
     );
     expect(() => computeDialect("vllm", qwen, { sequenceLength: 0 })).toThrow(/sequenceLength/);
     expect(() => computeDialect("vllm", qwen, { sequenceLength: 1, maxModelLen: 1.5 })).toThrow(/maxModelLen/);
@@ -541,5 +541,74 @@ describe("arguments", () => {
     const short = { ...phi, rope: { ...phi.rope, longFactor: [1, 2] } as RopeParameters };
     expect(() => computeDialect("mlx-lm", short, { sequenceLength: 1 })).toThrow(/longFactor/);
     expect(() => of("papers", qwen).angles([-1])).toThrow(/positions/);
+  });
+});
+
+describe("vLLM before 0.12, and SGLang", () => {
+  test("vLLM 0.11 rounds gpt-oss's ramp: pair 16 is 27 % fast; 0.33 and SGLang read truncate", () => {
+    const at16 = (dialect: Dialect) => of(dialect, gptOss, { modelType: "gpt_oss" }).inverseFrequencies[16]!;
+    expect(at16("vllm-0.11")).toBeCloseTo(5.809475019e-4, 13);
+    expect(at16("vllm")).toBeCloseTo(4.564839192e-4, 13);
+    expect(at16("sglang")).toBeCloseTo(4.564839192e-4, 13);
+    expect(keys(of("vllm-0.11", gptOss), "key-ignored")).toEqual(["truncate"]);
+  });
+
+  test("Ministral 3's pair of mscale gives 1 in vLLM 0.33 and SGLang, 1.2773 in vLLM 0.11 (vllm #48621)", () => {
+    const ministral = at(128, 262144, {
+      ropeType: "yarn",
+      ropeTheta: 1e6,
+      factor: 16,
+      originalMaxPositionEmbeddings: 16384,
+      mscale: 1,
+      mscaleAllDim: 1,
+    });
+    expect(of("vllm-0.11", ministral).attentionFactor).toBeCloseTo(1.2773, 4);
+    for (const dialect of ["vllm", "sglang"] as const) expect(of(dialect, ministral).attentionFactor, dialect).toBe(1);
+  });
+
+  test("attention_factor reaches neither", () => {
+    const given = { ...qwen, rope: { ...qwen.rope, attentionFactor: 2 } as RopeParameters };
+    for (const dialect of ["vllm-0.11", "sglang"] as const) {
+      expect(of(dialect, given).attentionFactor, dialect).toBeCloseTo(1.13862944, 7);
+      expect(keys(of(dialect, given), "key-ignored"), dialect).toEqual(["attentionFactor"]);
+    }
+  });
+
+  test("dynamic is one table, stretched for factor · L tokens: base 10000 · 3^(128/126) at factor 2", () => {
+    for (const dialect of ["vllm-0.11", "sglang"] as const) {
+      const { inverseFrequencies } = of(dialect, dynamic, { sequenceLength: 10 });
+      expect(inverseFrequencies[63]! ** (-128 / 126), dialect).toBeCloseTo(1e4 * 3 ** (128 / 126), 6);
+      expect(keys(of(dialect, dynamic), "fixed-at-start"), dialect).toEqual([null]);
+    }
+    expect(of("vllm-0.11", dynamic).tableLength).toBe(4096);
+    expect(of("sglang", dynamic).tableLength).toBe(null);
+  });
+
+  test("longrope goes by the positions of the batch, one position later than transformers", () => {
+    const near = (dialect: Dialect, sequenceLength: number) =>
+      Math.abs(of(dialect, phi, { sequenceLength }).inverseFrequencies[3]! * 8000 - 1) < 1e-6 ? "long" : "short";
+    expect([near("transformers-5", 4097), near("sglang", 4097), near("sglang", 4098)]).toEqual([
+      "long",
+      "short",
+      "long",
+    ]);
+    expect(keys(of("vllm-0.11", phi), "history")).toEqual([null]);
+  });
+
+  test("ntk is unknown to SGLang, proportional to vLLM 0.11", () => {
+    const ntk = at(64, 2048, { ropeType: "ntk", ropeTheta: 1e4, factor: 4 });
+    const proportional = at(64, 2048, { ropeType: "proportional", ropeTheta: 1e4, partialRotaryFactor: 0.5 });
+    expect(computeDialect("sglang", ntk, { sequenceLength: 1 }).supported).toBe(false);
+    expect(computeDialect("vllm-0.11", ntk, { sequenceLength: 1 }).supported).toBe(true);
+    expect(computeDialect("vllm-0.11", proportional, { sequenceLength: 1 }).supported).toBe(false);
+    expect(computeDialect("sglang", proportional, { sequenceLength: 1 }).supported).toBe(true);
+  });
+
+  test("what length a configuration admits: Qwen 3 under YaRN 4 at 131,072 is refused since factor no longer counts", () => {
+    const qwen3 = { ...qwen, maxPositionEmbeddings: 40960 };
+    const asked = { maxModelLen: 131072 };
+    expect(keys(of("vllm-0.11", qwen3, asked), "assumed")).toEqual([]);
+    expect(keys(of("vllm", qwen3, asked), "assumed")).toEqual(["maxPositionEmbeddings"]);
+    expect(keys(of("sglang", qwen3, asked), "assumed")).toEqual(["maxPositionEmbeddings"]);
   });
 });

@@ -13,6 +13,8 @@ export const dialects = [
   "transformers-4",
   "llama.cpp",
   "vllm",
+  "vllm-0.11",
+  "sglang",
   "mlx-lm",
   "exllamav2",
   "exllamav3",

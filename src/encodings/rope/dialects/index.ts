@@ -16,9 +16,11 @@ import { exllamav3 } from "./exllamav3.ts";
 import { llamaCpp } from "./llama-cpp.ts";
 import { mlxLm } from "./mlx-lm.ts";
 import { papers } from "./papers.ts";
+import { sglang } from "./sglang.ts";
 import { transformers4 } from "./transformers-4.ts";
 import { transformers5 } from "./transformers-5.ts";
 import { vllm } from "./vllm.ts";
+import { vllm011 } from "./vllm-0-11.ts";
 import { yarnRepository } from "./yarn-repository.ts";
 
 export {
@@ -42,6 +44,8 @@ export const ropeDialects: { readonly [D in Dialect]: RopeDialect } = {
   "transformers-4": transformers4,
   "llama.cpp": llamaCpp,
   vllm,
+  "vllm-0.11": vllm011,
+  sglang,
   "mlx-lm": mlxLm,
   exllamav2,
   exllamav3,
