@@ -44,6 +44,9 @@ export class EndpointsByStrategy {
     return this.#of(options).generate(prompt, options);
   }
 
+  /** Nothing is held: so it stands where a loaded model does. */
+  async [Symbol.asyncDispose](): Promise<void> {}
+
   #of(options: EncodingOptions): EndpointModel {
     const found = this.#byKey.get(encodingKey(options));
     if (found !== undefined) return found;

@@ -6,7 +6,7 @@
 export type { TokenScores } from "./answer.ts";
 export { EndpointsByStrategy } from "./by-strategy.ts";
 export { EndpointError } from "./endpoint-error.ts";
-export { EndpointModel, type EndpointOptions, openEndpoint } from "./endpoint-model.ts";
+export { EndpointModel, type EndpointOptions, encodingKey, openEndpoint } from "./endpoint-model.ts";
 export { type EngineName, engineNames } from "./engine.ts";
 export { type InForce, type InForceCandidate, type InForceVerdict, inForce } from "./in-force.ts";
 export { EndpointPool, type PoolOptions } from "./pool.ts";

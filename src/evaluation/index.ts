@@ -4,6 +4,7 @@
 //   strategies: which positions a task runs under ──► rows ──► run-folder ──► statistics ──► a verdict
 
 export * from "./compare/index.ts";
+export { inOrder } from "./in-order.ts";
 export { type LengthPoint, type LengthTest, taskLengthTest, textLengthTest } from "./length-test.ts";
 export {
   type CompareEvent,
@@ -14,7 +15,6 @@ export {
   planCompare,
   textFileName,
 } from "./live-compare.ts";
-export { inOrder } from "./in-order.ts";
 export type { ScoringModel } from "./model.ts";
 export * from "./report/index.ts";
 export * from "./run-folder/index.ts";
