@@ -16,6 +16,7 @@ import { addReport } from "./report.ts";
 import { addMerge, addRuns } from "./runs.ts";
 import { addScore } from "./score.ts";
 import { addTrain } from "./train.ts";
+import { addVerify } from "./verify.ts";
 
 const program = new Command();
 program
@@ -30,6 +31,7 @@ addScore(program);
 addCompare(program);
 addPerplexity(program);
 addNeedle(program);
+addVerify(program);
 addRuns(program);
 addMerge(program);
 addReport(program);

@@ -3,6 +3,7 @@
 import { availableParallelism } from "node:os";
 import type { Command } from "commander";
 import { shapeTitle } from "../advice/chart/scale.ts";
+import { EndpointError, type EndpointsByStrategy } from "../endpoints/index.ts";
 import { loadLanguageModel } from "../engine/index.ts";
 import {
   type CompareIdentity,
@@ -15,6 +16,7 @@ import {
   compareResult,
   compareSteps,
   compareVerdict,
+  expectDecoder,
   factorList,
   type LeftOut,
   modelHashes,
@@ -33,6 +35,19 @@ import { resumeCommand } from "./command-line.ts";
 import { compareTable, compareText } from "./compare-table.ts";
 import { loadOptions } from "./encoding-options.ts";
 import {
+  addEndpointOptions,
+  type EndpointFlags,
+  endpointHelp,
+  groupNames,
+  openServers,
+  type ServerGroup,
+  servedStrategies,
+  serverGroups,
+  serversIdentity,
+  serversText,
+  unnamedStrategy,
+} from "./endpoint-options.ts";
+import {
   bytes,
   duration,
   openEvaluationRun,
@@ -48,7 +63,7 @@ import { progressLine } from "./progress.ts";
 import { addLastOptions, addShardOption, addStrategyOptions, type RunFlags } from "./run-options.ts";
 import { palette } from "./terminal.ts";
 
-interface Flags extends RunFlags {
+interface Flags extends RunFlags, EndpointFlags {
   readonly text?: readonly string[];
   readonly tokens?: readonly string[];
   readonly target: Target;
@@ -81,7 +96,9 @@ Examples:
   longhand compare model.gguf --text book.txt --target 4x
   longhand compare ./SmolLM2-135M --text a.txt b.txt --target 12288 --windows 4
   longhand compare model.gguf --text book.txt --target 4x --strategies yarn,dynamic --factor 2,4,8 --json
-  longhand compare model.gguf --text book.txt --target 4x --out runs/mine --shard 2/8`;
+  longhand compare model.gguf --text book.txt --target 4x --out runs/mine --shard 2/8
+  longhand compare ./SmolLM2-135M --text book.txt --endpoint none=http://a:8000,yarn:4=http://b:8000
+${endpointHelp}`;
 
 export function addCompare(program: Command): void {
   const command = program
@@ -108,7 +125,7 @@ export function addCompare(program: Command): void {
     .option("--out <folder>", "the run folder")
     .option("--dry-run", "print the plan and stop");
   addStrategyOptions(command, "which ones (below); what makes sense for the model when absent; all", "windows");
-  addLastOptions(addShardOption(command), "print one JSON document when done")
+  addLastOptions(addEndpointOptions(addShardOption(command)), "print one JSON document when done")
     .addHelpText("after", help)
     .action((path: string, flags: Flags) => interruptible((signal) => compare(path, flags, signal)));
 }
@@ -123,25 +140,34 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   const factors = flags.factor === undefined ? undefined : factorList(flags.factor);
   const shard = flags.shard === undefined ? null : parseShard(flags.shard);
   const model = await openModel(path);
+  expectDecoder(model);
   const trainedLength = trainedLengthOf(model, flags.trainedLength);
   const target = targetTokens(flags.target, trainedLength);
   const trained = trainedLength === null ? "trained length unknown" : `trained at ${count(trainedLength)} tokens`;
   say(`${palette.bold(model.name)}  ${shapeTitle(model)} · ${trained} · target ${count(target)}`);
-  const tokenizer = await openTokenizer(path);
+  const tokenizer = await openTokenizer(flags.tokenizer ?? path);
+  const lengths = { trainedLength, target };
+  const groups = serverGroups(flags, lengths, unnamedStrategy(model, lengths));
   const texts = flags.text === undefined ? await readTokenFiles(flags.tokens!) : await readTexts(flags.text, tokenizer);
-  const { job, leftOut } = prepareCompare(model, tokenizer, texts, { ...flags, target, factors });
+  const list = flags.strategies ?? (groups === null ? undefined : groupNames(groups));
+  const prepared = prepareCompare(model, tokenizer, texts, { ...flags, strategies: list, target, factors });
+  const { leftOut } = prepared;
+  const job = groups === null ? prepared.job : servedJob(prepared.job, groups, flags.strategies);
   const plan = await planOf(path, job, flags, leftOut);
-  say(planText(plan));
+  say(planText(plan, groups !== null));
   if (flags.dryRun) {
     if (flags.json) process.stdout.write(`${JSON.stringify({ model: model.name, plan })}\n`);
     return;
   }
 
-  const hashes = await modelHashes(path, signal);
+  const { bos } = job.settings;
+  const servers = groups === null ? null : await openServers(groups, flags, { tokenizer, bos, length: target, signal });
+  if (servers !== null) say(palette.dim(serversText(groups!, servers)));
   const identity = compareIdentity(job, {
     ...softwareIdentity(),
-    files: hashes,
-    precision: flags.precision ?? "auto",
+    ...(servers === null
+      ? { files: await modelHashes(path, signal), precision: flags.precision ?? "auto" }
+      : { endpoints: serversIdentity(groups!, servers) }),
     // What a report says of the strategies that are not in the rows.
     leftOut: leftOut.map((one) => ({ ...one })),
   });
@@ -149,9 +175,9 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   const run = await openEvaluationRun("compare", identity, folder, shard);
   const began = performance.now();
   try {
-    await runSteps(path, job, run, identity, flags, signal);
+    await runSteps(path, servers, job, run, identity, flags, signal);
   } catch (error) {
-    if (error instanceof Interrupted) {
+    if (error instanceof Interrupted || error instanceof EndpointError) {
       const base = flags.out ?? (shard === null ? folder : folder.replace(/[\\/]shard-\d+-of-\d+$/, ""));
       process.stderr.write(
         `${run.rows.length} of ${plan.rows} rows are in ${folder}; to go on: ${resumeCommand(base)}\n`,
@@ -184,9 +210,16 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   say(`\n${compareText(result, palette)}\n${palette.dim(`Run folder: ${folder}`)}`);
 }
 
+/** Of a job, what the servers run. */
+function servedJob(job: CompareJob, groups: readonly ServerGroup[], asked: string | undefined): CompareJob {
+  const strategies = servedStrategies(job.settings.strategies, groups, asked);
+  return { ...job, settings: { ...job.settings, strategies } };
+}
+
 /** Whatever the run still wants, with a table that is drawn again after every window. */
 async function runSteps(
   path: string,
+  servers: EndpointsByStrategy | null,
   job: CompareJob,
   run: Run,
   identity: CompareIdentity,
@@ -196,11 +229,13 @@ async function runSteps(
   const steps = compareSteps(job.settings, job.model).filter(({ key }) => run.wants(key));
   if (steps.length === 0) return;
   const loading = progressLine();
-  await using model = await loadLanguageModel(path, {
-    ...loadOptions(flags),
-    signal,
-    onProgress: ({ done, total }) => loading.show("reading weights", done, total),
-  });
+  await using model =
+    servers ??
+    (await loadLanguageModel(path, {
+      ...loadOptions(flags),
+      signal,
+      onProgress: ({ done, total }) => loading.show("reading weights", done, total),
+    }));
   loading.end();
   const work = (step: CompareStep): number =>
     stepPasses(step, job.settings).reduce((sum, tokens) => sum + passSeconds(job.model, tokens, 1), 0);
@@ -210,6 +245,7 @@ async function runSteps(
   try {
     await runCompare(model, job, run, {
       signal,
+      concurrency: servers?.concurrency ?? 1,
       onProgress: (step, share) => line.show(done + share * work(step), describeStep(step, job.settings)),
       onRow: (step) => {
         done += work(step);
@@ -264,12 +300,12 @@ async function planOf(path: string, job: CompareJob, flags: Flags, leftOut: read
   };
 }
 
-function planText(plan: Plan): string {
+function planText(plan: Plan, isRemote: boolean): string {
   const names = plan.strategies.map(({ name }) => name).join(", ");
   const lines = [
     `${plan.strategies.length} strategies on ${plan.windows} window${plan.windows === 1 ? "" : "s"}: ${names}`,
-    `${count(plan.tokens)} tokens to read in ${count(plan.rows)} rows · about ${duration(plan.seconds)} · ` +
-      `${bytes(plan.memoryBytes)} of memory`,
+    `${count(plan.tokens)} tokens to read in ${count(plan.rows)} rows · ` +
+      (isRemote ? "on servers" : `about ${duration(plan.seconds)} · ${bytes(plan.memoryBytes)} of memory`),
     ...plan.leftOut.map(({ name, why }) => palette.dim(`  without ${name}: ${why}`)),
   ];
   return lines.join("\n");

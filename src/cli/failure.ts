@@ -1,5 +1,6 @@
 // How a command ends: 0 done, 1 a check failed, 2 wrong usage or input, 70 a bug of ours, 130 interrupted.
 
+import { EndpointError } from "../endpoints/index.ts";
 import { MissingPackageError } from "../engine/onnxruntime/runtime.ts";
 import { FormatError } from "../formats/bytes/format-error.ts";
 import { MissingWeightError } from "../graph/errors.ts";
@@ -15,6 +16,7 @@ export function describeFailure(command: string, error: unknown): { message: str
   const isInput =
     error instanceof FormatError ||
     error instanceof RangeError ||
+    error instanceof EndpointError ||
     error instanceof MissingWeightError ||
     error instanceof MissingPackageError;
   if (isInput) {

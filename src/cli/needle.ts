@@ -8,9 +8,11 @@ import {
   type EffectiveLength,
   type EvaluationStrategy,
   effectiveLengthByScore,
+  expectDecoder,
   factorList,
   generatedHaystack,
   type Haystack,
+  inOrder,
   type JsonRecord,
   modelHashes,
   type Proportion,
@@ -29,6 +31,16 @@ import { openModel } from "../formats/open-model.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
 import { resumeCommand } from "./command-line.ts";
 import { loadOptions } from "./encoding-options.ts";
+import {
+  addEndpointOptions,
+  type EndpointFlags,
+  endpointHelp,
+  groupNames,
+  openServers,
+  servedStrategies,
+  serverGroups,
+  serversIdentity,
+} from "./endpoint-options.ts";
 import { openEvaluationRun, readTexts, runFolder, softwareIdentity } from "./evaluation-run.ts";
 import { Interrupted, interruptible } from "./interrupt.ts";
 import { WorkLine } from "./live.ts";
@@ -36,7 +48,7 @@ import { lengthList, seedNumber, tokenCount } from "./options.ts";
 import { addLastOptions, addShardOption, addStrategyOptions, asIs, type RunFlags } from "./run-options.ts";
 import { palette } from "./terminal.ts";
 
-interface Flags extends RunFlags {
+interface Flags extends RunFlags, EndpointFlags {
   readonly text?: readonly string[];
   readonly lengths?: readonly number[];
   readonly depths: readonly number[];
@@ -59,7 +71,9 @@ Effective lengths: the longest with at least 85 % of the shortest length's score
 Examples:
   longhand needle model.gguf --lengths 512,1k,2k --strategies none,yarn:4
   longhand needle model.gguf --text book.txt --tasks all --samples 5 --out runs/needle
-  longhand needle model.gguf --lengths 4k,8k --depths 0,0.25,0.5,0.75,1 --greedy --json`;
+  longhand needle model.gguf --lengths 4k,8k --depths 0,0.25,0.5,0.75,1 --greedy --json
+  longhand needle model.gguf --lengths 1k,4k --endpoint http://127.0.0.1:8080
+${endpointHelp}`;
 
 export function addNeedle(program: Command): void {
   const command = program
@@ -76,7 +90,7 @@ export function addNeedle(program: Command): void {
     .option("--seed <n>", "of the needles", seedNumber, 0)
     .option("--out <folder>", "the run folder");
   addStrategyOptions(command, "as in longhand compare; as the file says when absent", "prompts");
-  addLastOptions(addShardOption(command))
+  addLastOptions(addEndpointOptions(addShardOption(command)))
     .addHelpText("after", help)
     .action((path: string, flags: Flags) => interruptible((signal) => needle(path, flags, signal)));
 }
@@ -107,6 +121,7 @@ interface Question {
 
 async function needle(path: string, flags: Flags, signal: AbortSignal): Promise<void> {
   const model = await openModel(path);
+  expectDecoder(model);
   const trained = model.trainedLength;
   const lengths = [...(flags.lengths ?? (trained === null ? [] : [trained / 2, trained, 2 * trained]))].sort(
     (a, b) => a - b,
@@ -116,20 +131,24 @@ async function needle(path: string, flags: Flags, signal: AbortSignal): Promise<
   }
   const target = lengths.at(-1)!;
   const factors = flags.factor === undefined ? undefined : factorList(flags.factor);
-  const strategies =
-    flags.strategies === undefined
-      ? [asIs]
-      : chosenStrategies(model, { trainedLength: trained, target }, flags.strategies, factors).strategies;
-  const tokenizer = await openTokenizer(path);
+  const groups = serverGroups(flags, { trainedLength: trained, target }, asIs.name);
+  const isNamed = groups?.some(({ strategy }) => strategy.name !== asIs.name);
+  const list = flags.strategies ?? (isNamed ? groupNames(groups!) : undefined);
+  const chosen =
+    list === undefined ? [asIs] : chosenStrategies(model, { trainedLength: trained, target }, list, factors).strategies;
+  const strategies = groups === null ? chosen : servedStrategies(chosen, groups, flags.strategies);
+  const tokenizer = await openTokenizer(flags.tokenizer ?? path);
   const bos = windowBos(tokenizer, flags.bos);
   const texts = flags.text === undefined ? [] : await readTexts(flags.text, tokenizer);
   const { haystack, source } = hayOf(texts, target);
   const shard = flags.shard === undefined ? null : parseShard(flags.shard);
+  const servers = groups === null ? null : await openServers(groups, flags, { tokenizer, bos, length: target, signal });
   const identity: JsonRecord = {
     ...softwareIdentity(),
     model: model.name,
-    files: await modelHashes(path, signal),
-    precision: flags.precision ?? "auto",
+    ...(servers === null
+      ? { files: await modelHashes(path, signal), precision: flags.precision ?? "auto" }
+      : { endpoints: serversIdentity(groups!, servers) }),
     bos,
     haystack: source,
     lengths,
@@ -182,11 +201,15 @@ async function needle(path: string, flags: Flags, signal: AbortSignal): Promise<
   async function ask(into: Run): Promise<void> {
     const wanted = questions.filter(({ key }) => into.wants(key));
     if (wanted.length === 0) return;
-    await using loaded = await loadLanguageModel(path, { ...loadOptions(flags), signal });
+    await using loaded = servers ?? (await loadLanguageModel(path, { ...loadOptions(flags), signal }));
     const line = new WorkLine(wanted.reduce((sum, { length }) => sum + length, 0));
     let done = 0;
     try {
-      for (const { key, strategy, task, length, depth, sample } of wanted) {
+      const answer = async (
+        { key, strategy, task, length, depth, sample }: Question,
+        stopped: AbortSignal,
+      ): Promise<RunRow> => {
+        signal.throwIfAborted();
         line.show(done, `${strategy.name}, ${task} at ${count(length)}`);
         const began = performance.now();
         const question = retrievalTasks[task]({ tokenizer, bos }, haystack, {
@@ -197,10 +220,10 @@ async function needle(path: string, flags: Flags, signal: AbortSignal): Promise<
         const decode = (tokens: readonly number[]): string => tokenizer.decode(tokens, { skipSpecial: true });
         const { greedy, ...score } = await scoreRetrieval(loaded, question, strategy, {
           bos,
-          signal,
+          signal: AbortSignal.any([signal, stopped]),
           ...(flags.greedy ? { greedy: { decode, stop: tokenizer.endTokens } } : {}),
         });
-        await into.append({
+        return {
           key,
           strategy: strategy.name,
           task,
@@ -212,9 +235,12 @@ async function needle(path: string, flags: Flags, signal: AbortSignal): Promise<
           ...score,
           ...(greedy === undefined ? {} : { contained: greedy.contained, text: greedy.text }),
           measured: { seconds: Math.round(performance.now() - began) / 1000 },
-        });
+        };
+      };
+      await inOrder(wanted, servers?.concurrency ?? 1, answer, async ({ length }, row) => {
+        await into.append(row);
         done += length;
-      }
+      });
     } finally {
       line.clear();
     }

@@ -1,13 +1,16 @@
 // longhand perplexity: perplexity and bits per byte of texts, by non-overlapping or sliding windows, always named.
 
 import type { Command } from "commander";
+import type { EndpointsByStrategy } from "../endpoints/index.ts";
 import { loadLanguageModel } from "../engine/index.ts";
 import {
   byteCounts,
   type CompareText,
   chosenStrategies,
   type EvaluationStrategy,
+  expectDecoder,
   factorList,
+  inOrder,
   modelHashes,
   type PerplexityResult,
   type PerplexityWindow,
@@ -15,12 +18,23 @@ import {
   perplexityWindows,
   type Run,
   scorePerplexityWindow,
+  type WindowLoss,
   windowBos,
 } from "../evaluation/index.ts";
 import { openModel } from "../formats/open-model.ts";
 import { openTokenizer, type Tokenizer } from "../formats/tokenizers/index.ts";
 import { resumeCommand } from "./command-line.ts";
 import { loadOptions } from "./encoding-options.ts";
+import {
+  addEndpointOptions,
+  type EndpointFlags,
+  endpointHelp,
+  groupNames,
+  openServers,
+  servedStrategies,
+  serverGroups,
+  serversIdentity,
+} from "./endpoint-options.ts";
 import { openEvaluationRun, readTexts, softwareIdentity } from "./evaluation-run.ts";
 import { Interrupted, interruptible } from "./interrupt.ts";
 import { WorkLine } from "./live.ts";
@@ -28,7 +42,7 @@ import { lengthList, tokenCount } from "./options.ts";
 import { addLastOptions, addStrategyOptions, asIs, type RunFlags } from "./run-options.ts";
 import { palette } from "./terminal.ts";
 
-interface Flags extends RunFlags {
+interface Flags extends RunFlags, EndpointFlags {
   readonly text: readonly string[];
   readonly length?: readonly number[];
   readonly stride?: number;
@@ -46,7 +60,9 @@ computes is printed too where it differs: it weighs a window by its new tokens l
 Examples:
   longhand perplexity model.gguf --text book.txt
   longhand perplexity model.gguf --text book.txt --length 2048 --stride 512
-  longhand perplexity model.gguf --text book.txt --length 4096,8192,16384 --strategies none,yarn:2 --max-tokens 100k --json`;
+  longhand perplexity model.gguf --text book.txt --length 4096,8192,16384 --strategies none,yarn:2 --max-tokens 100k --json
+  longhand perplexity ./SmolLM2-135M --text book.txt --endpoint http://127.0.0.1:8000
+${endpointHelp}`;
 
 export function addPerplexity(program: Command): void {
   const command = program
@@ -60,7 +76,7 @@ export function addPerplexity(program: Command): void {
     .option("--max-tokens <n>", "of each text only the first so many", tokenCount)
     .option("--out <folder>", "keep the windows in a run folder, and go on with one that stopped");
   addStrategyOptions(command, "as in longhand compare; as the file says when absent", "windows");
-  addLastOptions(command)
+  addLastOptions(addEndpointOptions(command))
     .addHelpText("after", help)
     .action((path: string, flags: Flags) => interruptible((signal) => perplexity(path, flags, signal)));
 }
@@ -73,12 +89,13 @@ interface Measurement {
 
 async function perplexity(path: string, flags: Flags, signal: AbortSignal): Promise<void> {
   const model = await openModel(path);
+  expectDecoder(model);
   const { trainedLength } = model;
   const lengths = flags.length ?? (trainedLength === null ? [] : [trainedLength]);
   if (lengths.length === 0) {
     throw new RangeError("--length: expected a number of tokens for a model without a trained length, got none");
   }
-  const tokenizer = await openTokenizer(path);
+  const tokenizer = await openTokenizer(flags.tokenizer ?? path);
   const bos = windowBos(tokenizer, flags.bos);
   const texts = (await readTexts(flags.text, tokenizer)).map((text) => ({
     ...text,
@@ -86,8 +103,14 @@ async function perplexity(path: string, flags: Flags, signal: AbortSignal): Prom
   }));
   const factors = flags.factor === undefined ? undefined : factorList(flags.factor);
   const stride = flags.stride === undefined ? {} : { stride: flags.stride };
+  const target = Math.max(...lengths);
+  const groups = serverGroups(flags, { trainedLength, target }, asIs.name);
+  const isNamed = groups?.some(({ strategy }) => strategy.name !== asIs.name);
+  const list = flags.strategies ?? (isNamed ? groupNames(groups!) : undefined);
+  const served = (all: EvaluationStrategy[]): EvaluationStrategy[] =>
+    groups === null ? all : servedStrategies(all, groups, flags.strategies);
   const measurements: Measurement[] = lengths.flatMap((length) =>
-    strategiesOf(model, length, flags.strategies, factors).map((strategy) => ({
+    served(strategiesOf(model, length, list, factors)).map((strategy) => ({
       strategy,
       length,
       windows: texts.flatMap(({ tokens }, text) =>
@@ -99,11 +122,13 @@ async function perplexity(path: string, flags: Flags, signal: AbortSignal): Prom
       ),
     })),
   );
+  const servers = groups === null ? null : await openServers(groups, flags, { tokenizer, bos, length: target, signal });
   const identity = {
     ...softwareIdentity(),
     model: model.name,
-    files: await modelHashes(path, signal),
-    precision: flags.precision ?? "auto",
+    ...(servers === null
+      ? { files: await modelHashes(path, signal), precision: flags.precision ?? "auto" }
+      : { endpoints: serversIdentity(groups!, servers) }),
     bos,
     lengths: [...lengths],
     stride: flags.stride ?? null,
@@ -114,7 +139,7 @@ async function perplexity(path: string, flags: Flags, signal: AbortSignal): Prom
   };
   const run = await openEvaluationRun("perplexity", identity, flags.out ?? null);
   try {
-    await measure(path, measurements, texts, tokenizer, bos, run, flags, signal);
+    await measure(path, servers, measurements, texts, tokenizer, bos, run, flags, signal);
   } catch (error) {
     if (error instanceof Interrupted && flags.out !== undefined) {
       process.stderr.write(`${run.rows.length} windows are in ${flags.out}; to go on: ${resumeCommand(flags.out)}\n`);
@@ -154,6 +179,7 @@ function strategiesOf(
 
 async function measure(
   path: string,
+  servers: EndpointsByStrategy | null,
   measurements: readonly Measurement[],
   texts: readonly CompareText[],
   tokenizer: Tokenizer,
@@ -167,20 +193,18 @@ async function measure(
   );
   if (wanted.length === 0) return;
   const sizes = texts.map(({ tokens }) => byteCounts(tokenizer, tokens));
-  await using model = await loadLanguageModel(path, { ...loadOptions(flags), signal });
+  await using model = servers ?? (await loadLanguageModel(path, { ...loadOptions(flags), signal }));
   const line = new WorkLine(wanted.reduce((sum, { window }) => sum + window.end - window.begin, 0));
   let done = 0;
   try {
-    for (const { strategy, length, key, text, window } of wanted) {
+    const score = ({ strategy, text, window }: (typeof wanted)[number], stopped: AbortSignal): Promise<WindowLoss> => {
+      signal.throwIfAborted();
       line.show(done, `${strategy.name}, window ${window.index + 1}`);
-      const { sum, count } = await scorePerplexityWindow(
-        model,
-        texts[text]!.tokens,
-        window,
-        strategy,
-        { bos },
-        { signal },
-      );
+      const either = AbortSignal.any([signal, stopped]);
+      return scorePerplexityWindow(model, texts[text]!.tokens, window, strategy, { bos }, { signal: either });
+    };
+    await inOrder(wanted, servers?.concurrency ?? 1, score, async ({ strategy, length, key, text, window }, loss) => {
+      const { sum, count } = loss;
       let bytes = 0;
       for (let i = window.scored; i < window.end; i++) bytes += sizes[text]![i]!;
       await run.append({
@@ -195,7 +219,7 @@ async function measure(
         bytes,
       });
       done += window.end - window.begin;
-    }
+    });
   } finally {
     line.clear();
   }

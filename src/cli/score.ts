@@ -15,12 +15,14 @@ import {
   readText,
   readTokens,
 } from "./encoding-options.ts";
+import { addEndpointOptions, endpointHelp, serverGroups } from "./endpoint-options.ts";
 import { interruptible } from "./interrupt.ts";
 import { tokenCount } from "./options.ts";
 import { progressLine } from "./progress.ts";
+import { type ScoreEndpointFlags, scoreEndpoint } from "./score-endpoint.ts";
 import { palette } from "./terminal.ts";
 
-interface Flags extends EncodingFlags {
+interface Flags extends EncodingFlags, ScoreEndpointFlags {
   readonly text?: string;
   readonly tokens?: string;
   readonly decoderTokens?: string;
@@ -37,8 +39,10 @@ Examples:
   longhand score ./SmolLM2-135M --text book.txt --length 4096
   longhand score model.gguf --text book.txt --scaling yarn:2 --length 12288 --json
   longhand score model.gguf --tokens tokens.json --drop
+  longhand score ./SmolLM2-135M --text book.txt --length 4096 --endpoint http://127.0.0.1:8000
   longhand score ./flan-t5-base --text article.txt --decoder-tokens summary.json
-${encodingHelp}`;
+${encodingHelp}
+${endpointHelp}`;
 
 export function addScore(program: Command): void {
   const command = program
@@ -55,7 +59,7 @@ export function addScore(program: Command): void {
       "score the first so many tokens; also the length that dynamic and longrope see",
       tokenCount,
     );
-  addEncodingOptions(command)
+  addEndpointOptions(addEncodingOptions(command))
     .option("--json", "print one JSON document")
     .addHelpText("after", help)
     .action((path: string, flags: Flags) => interruptible((signal) => score(path, flags, signal)));
@@ -66,6 +70,17 @@ async function score(path: string, flags: Flags, signal: AbortSignal): Promise<v
     throw new RangeError(`expected one of --text and --tokens, got ${flags.text === undefined ? "neither" : "both"}`);
   }
   checkEncodingFlags(flags);
+  if (flags.endpoint !== undefined) {
+    const given = (["scaling", "drop", "table", "reading", "decoderTokens"] as const).find(
+      (name) => flags[name] !== undefined,
+    );
+    if (given === undefined) return scoreEndpoint(path, flags, signal);
+    throw new RangeError(
+      `--${given === "decoderTokens" ? "decoder-tokens" : given}: expected none with --endpoint, since a server runs what ` +
+        "it was started with; name that before the address: yarn:4=http://…",
+    );
+  }
+  serverGroups(flags, { trainedLength: null, target: 2 }, "none");
   const options = await encodingOptions(path, flags);
   const targets = await decoderTokensOf(path, flags);
   const { tokens: all, bos } = await tokensOf(path, flags, targets === null);
