@@ -9,14 +9,19 @@ import { inspectModel } from "../../src/advice/inspect.ts";
 import { parseStrategy } from "../../src/advice/strategy.ts";
 import {
   alibi,
+  nope,
   type RopeParameters,
   rope,
   rotaryTables,
   scoreByDistance,
   sinusoidal,
+  vectorScores,
 } from "../../src/encodings/index.ts";
 import { compareOrders, type OrderOptions } from "../../src/evaluation/order-blindness.ts";
-import { describeHuggingFace, openModel } from "../../src/formats/index.ts";
+import { builtInModel, describeHuggingFace, openModel } from "../../src/formats/index.ts";
+import { openCheckpoint } from "../../src/models/checkpoint.ts";
+import { readFirstLayer } from "../../src/models/first-layer.ts";
+import { readLearnedPositions } from "../../src/models/learned-positions.ts";
 import { type Lab, startLab } from "../../src/server/lab.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
 
@@ -235,9 +240,43 @@ describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () 
     expect(await value("sinusoidal")).toBe(String(rows[0]));
     const [steep, , , , , , , flat] = scoreByDistance(alibi({ numHeads: 8 }), [777]);
     expect([await value("alibi-1"), await value("alibi-8")]).toEqual([String(steep), String(flat)]);
+    const bias = page.getByRole("group", { name: "Biases on the score" });
+    await bias.getByLabel("T5").check();
+    await page.locator('[data-curve="t5-4"]').waitFor();
+    const checkpoint = await openCheckpoint(await builtInModel("longhand-t5"));
+    const { biases } = await readLearnedPositions(checkpoint);
+    await checkpoint.close();
+    expect(await value("t5-4")).toBe(String(scoreByDistance(biases[0]!, [777])[3]));
+    expect(await value("t5-bucket")).toBe("31");
+    await bias.getByLabel("T5").uncheck();
     await page.getByLabel("KERPLE").uncheck();
     await page.waitForURL((address) => address.searchParams.get("curves") === all.replace(",kerple", ""));
     expect(await page.locator('[data-curve="kerple"]').count()).toBe(0);
+    expect(errors).toEqual([]);
+  });
+
+  test("scores of a real layer's query and key are the library's, as trained and scaled", async () => {
+    await using opened = await open(
+      "page=distance&lang=en&read=40&factor=8&vector-query=q&vector-key=u&vector-head=3&vector-curves=own,yarn,drop",
+    );
+    const { page, errors } = opened;
+    await page.locator('[data-vector="own"]').waitFor();
+    const checkpoint = await openCheckpoint(await builtInModel("longhand-rope"));
+    const layer = await readFirstLayer(checkpoint);
+    await checkpoint.close();
+    const [query, key] = [layer.query("q".charCodeAt(0), 2), layer.key("u".charCodeAt(0), 2)];
+    const original = { originalMaxPositionEmbeddings: 256 };
+    const of = (parameters: RopeParameters) => {
+      const encoding = rope({ headDim: 32, maxPositionEmbeddings: 256, rope: parameters });
+      const places = { queryPosition: 16384, keyPositions: [16384 - 40], scale: layer.scale };
+      return String(vectorScores(encoding, query, key, places)[0]);
+    };
+    const shown = (id: string) => page.textContent(`[data-vector="${id}"]`);
+    expect(await shown("own")).toBe(of({ ropeType: "default", ropeTheta: 10000 }));
+    expect(await shown("yarn")).toBe(of({ ropeType: "yarn", ropeTheta: 10000, factor: 8, ...original }));
+    expect(await shown("drop")).toBe(
+      String(vectorScores(nope(), query, key, { queryPosition: 0, keyPositions: [0], scale: layer.scale })[0]),
+    );
     expect(errors).toEqual([]);
   });
 

@@ -1,6 +1,7 @@
 // Distance: what an encoding alone makes of the tokens between a query and a key.
 
 import type { JSX } from "preact";
+import { t5Bucket } from "../../../src/encodings/t5-relative-bias.ts";
 import { LogSlider, Switch, TextField } from "../../parts/controls.tsx";
 import { download } from "../../parts/download.ts";
 import { exact, whole } from "../../shell/numbers.ts";
@@ -27,6 +28,7 @@ import {
   toggle,
   trained,
 } from "./state.ts";
+import { Vectors } from "./vectors.tsx";
 
 export function Distance(): JSX.Element {
   const text = words.value.distance;
@@ -51,7 +53,10 @@ export function Distance(): JSX.Element {
         <LogSlider label={text.read} value={read.value} max={reach.value} onChange={setRead} />
       </form>
       <Part kind="rotary" names={rotaryCurves} title={text.rotary} lead={text.rotaryLead} />
-      <Part kind="bias" names={biasCurves} title={text.bias} lead={text.biasLead} />
+      <Part kind="bias" names={biasCurves} title={text.bias} lead={text.biasLead}>
+        <Bucket />
+      </Part>
+      <Vectors />
       <p>
         <button type="button" onClick={() => download("scores-by-distance.csv", "text/csv", csv())}>
           {clock.csv}
@@ -66,9 +71,10 @@ function Part(props: {
   readonly names: readonly CurveName[];
   readonly title: string;
   readonly lead: string;
+  readonly children?: JSX.Element;
 }): JSX.Element {
   const text = words.value.distance;
-  const { kind, names, title, lead } = props;
+  const { kind, names, title, lead, children } = props;
   const shown = curves.value.filter((curve) => curve.kind === kind);
   return (
     <section class="card" aria-label={title}>
@@ -96,10 +102,22 @@ function Part(props: {
             {shown.map((curve) => (
               <Reading key={`${curve.name} ${curve.head}`} of={curve} />
             ))}
+            {children}
           </dl>
         </>
       )}
     </section>
+  );
+}
+
+/** Which of T5's buckets the distance falls into. */
+function Bucket(): JSX.Element | null {
+  if (!chosenCurves.value.has("t5")) return null;
+  return (
+    <>
+      <dt>{words.value.distance.bucket}</dt>
+      <dd data-curve="t5-bucket">{t5Bucket(-read.value, { bidirectional: false })}</dd>
+    </>
   );
 }
 

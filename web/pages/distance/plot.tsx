@@ -12,6 +12,9 @@ const right = 12;
 const top = 22;
 const foot = 28;
 
+/** T5's, by head. */
+const dashes: readonly number[][] = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
+
 const x = (distance: number, width: number): number =>
   left + (Math.log1p(distance) / Math.log1p(reach.value)) * (width - left - right);
 
@@ -41,15 +44,15 @@ function draw({ context, width, height, colour }: Surface, kind: Kind): void {
   const shown = curves.value.filter((curve) => curve.kind === kind);
   const points = distances.value;
   let [low, high] = kind === "rotary" ? [-0.2, 1] : [-12, 0];
-  if (kind === "rotary") {
-    for (const { scores } of shown) {
-      for (let i = 0; i < points.length; i++) {
-        low = Math.min(low, scores[i]!);
-        high = Math.max(high, scores[i]!);
-      }
+  for (const { scores } of shown) {
+    for (let i = 0; i < points.length; i++) {
+      // Biases fall without end, so their axis ends below.
+      if (kind === "rotary") low = Math.min(low, scores[i]!);
+      high = Math.max(high, scores[i]!);
     }
-    [low, high] = [Math.floor(low * 5) / 5, Math.ceil(high * 5) / 5];
   }
+  if (kind === "rotary") [low, high] = [Math.floor(low * 5) / 5, Math.ceil(high * 5) / 5];
+  else high = Math.ceil(high);
   const bottom = height - foot;
   const y = (score: number): number => top + ((high - score) / (high - low)) * (bottom - top);
   context.font = "11.5px system-ui, sans-serif";
@@ -93,8 +96,8 @@ function draw({ context, width, height, colour }: Surface, kind: Kind): void {
   context.lineJoin = "round";
   for (const { name, head, scores } of shown) {
     context.strokeStyle = colour(`curve-${name}`);
-    // The flattest head of ALiBi beside the steepest.
-    context.setLineDash(head !== null && head > 1 ? [6, 4] : []);
+    // Heads of one encoding share its colour: ALiBi's flattest beside its steepest, T5's four.
+    context.setLineDash(head === null || head === 1 ? [] : name === "alibi" ? [6, 4] : dashes[head - 1]!);
     context.beginPath();
     points.forEach((distance, i) => {
       context.lineTo(x(distance, width), y(scores[i]!));

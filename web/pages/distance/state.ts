@@ -9,6 +9,7 @@ import { scoreByDistance } from "../../../src/encodings/score-by-distance.ts";
 import { sinusoidal } from "../../../src/encodings/sinusoidal.ts";
 import { describeHuggingFace } from "../../../src/formats/huggingface/index.ts";
 import { applyStrategy, parseStrategy } from "../../../src/models/strategy.ts";
+import { learnedOf } from "../../parts/built-in.ts";
 import { parameter } from "../../shell/address.ts";
 
 /** The clock's own: both pages speak of one model. */
@@ -35,7 +36,7 @@ export function setRead(value: number): void {
 }
 
 export const rotaryCurves = ["rope", "linear", "ntk", "dynamic", "yarn", "llama3", "sinusoidal"] as const;
-export const biasCurves = ["alibi", "kerple"] as const;
+export const biasCurves = ["alibi", "kerple", "t5"] as const;
 export type CurveName = (typeof rotaryCurves)[number] | (typeof biasCurves)[number];
 export type Kind = "rotary" | "bias";
 
@@ -48,10 +49,19 @@ export function toggle(name: CurveName, on: boolean): void {
 /** Heads of ALiBi; its steepest and its flattest are drawn. */
 const numHeads = 8;
 
-function encodingOf(name: CurveName): PositionEncoding {
+/** The model whose learned T5 bias is shown. */
+export const t5Model = "longhand-t5";
+
+/** null while it is being read. */
+function encodingOf(name: CurveName): PositionEncoding | null {
   const size = Number(headDim.value);
   if (name === "sinusoidal") return sinusoidal({ hiddenSize: size, theta: Number(theta.value) });
   if (name === "alibi") return alibi({ numHeads });
+  if (name === "t5") {
+    const learned = learnedOf(t5Model).value;
+    if (learned.kind === "error") throw new Error(learned.message);
+    return learned.kind === "ready" ? (learned.value.biases[0] ?? null) : null;
+  }
   if (name === "kerple") return kerple({ kind: "logarithmic", r1: [1], r2: [1] });
   const description = describeHuggingFace({
     model_type: "llama",
@@ -75,7 +85,7 @@ function encodingOf(name: CurveName): PositionEncoding {
 export interface Curve {
   readonly name: CurveName;
   readonly kind: Kind;
-  /** ALiBi's: its head, counted from 1; null where there is one head. */
+  /** ALiBi's and T5's: its head, counted from 1; null where there is one head. */
   readonly head: number | null;
   readonly scores: ArrayLike<number>;
   /** At the distance that is read. */
@@ -110,11 +120,12 @@ export const problem: ReadonlySignal<string | null> = computed(() => result.valu
 
 function curvesOf(name: CurveName): Curve[] {
   const encoding = encodingOf(name);
+  if (encoding === null) return [];
   const points = distances.value;
   const scores = scoreByDistance(encoding, points, reach.value);
   const here = scoreByDistance(encoding, [read.value], reach.value);
   const kind = encoding.site === "attention-bias" ? "bias" : "rotary";
-  const heads = name === "alibi" ? [0, numHeads - 1] : [0];
+  const heads = name === "alibi" ? [0, numHeads - 1] : name === "t5" ? Array.from(here, (_, head) => head) : [0];
   return heads.map((head) => ({
     name,
     kind,

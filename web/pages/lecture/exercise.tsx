@@ -4,9 +4,9 @@ import { type Signal, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useId } from "preact/hooks";
 import { type Idea, judgeAnswer, type Verdict } from "../../../src/advice/exercises.ts";
+import { models } from "../../parts/built-in.ts";
 import { short } from "../../shell/numbers.ts";
 import { words } from "../../shell/preferences.ts";
-import { models } from "./state.ts";
 
 type Said = Verdict | { readonly error: string } | null;
 

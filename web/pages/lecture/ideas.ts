@@ -79,7 +79,7 @@ export const views: Readonly<Record<Idea, IdeaView>> = {
     }),
     nameOfPage: clock,
   },
-  t5: { figure: T5Figure, further: () => curves("alibi,kerple"), nameOfPage: distance },
+  t5: { figure: T5Figure, further: () => curves("alibi,t5"), nameOfPage: distance },
   alibi: { figure: AlibiFigure, further: () => curves("alibi,kerple"), nameOfPage: distance },
   rope: {
     figure: RopeFigure,

@@ -2,7 +2,6 @@
 
 import { computed, type ReadonlySignal, type Signal } from "@preact/signals";
 import { type Idea, ideas } from "../../../src/advice/exercises.ts";
-import { builtInModelsAt } from "../../../src/formats/built-in-models.ts";
 import { parameter } from "../../shell/address.ts";
 
 const ideaText = parameter("idea", ideas[0]);
@@ -54,6 +53,3 @@ export const betaFast: Setting = setting("fast", 32, 1, 64);
 export const betaSlow: Setting = setting("slow", 1, 1, 32);
 export const length: Setting = setting("length", 8192, 1, 131_072);
 export const shownModels: Signal<string> = parameter("fig-models", "");
-
-/** The built-in models, from where this page came from. */
-export const models: ReturnType<typeof builtInModelsAt> = builtInModelsAt(new URL("./models/", document.baseURI));

@@ -6,11 +6,11 @@ import { learnedAbsolute } from "../../../../src/encodings/learned-absolute.ts";
 import type { EmbeddingEncoding } from "../../../../src/encodings/position-encoding.ts";
 import { rowSimilarities } from "../../../../src/encodings/row-similarity.ts";
 import { sinusoidal } from "../../../../src/encodings/sinusoidal.ts";
+import { learnedOf } from "../../../parts/built-in.ts";
 import { Chart, Legend } from "../../../parts/chart.tsx";
 import { Slider } from "../../../parts/controls.tsx";
 import { exact, whole } from "../../../shell/numbers.ts";
 import { words } from "../../../shell/preferences.ts";
-import { learnedOf } from "../models.ts";
 import { Numbers } from "../numbers.tsx";
 import { row } from "../state.ts";
 

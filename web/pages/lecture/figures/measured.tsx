@@ -2,11 +2,11 @@
 
 import type { JSX } from "preact";
 import { builtInNames } from "../../../../src/formats/built-in-models.ts";
+import { lossesOf } from "../../../parts/built-in.ts";
 import { Chart } from "../../../parts/chart.tsx";
 import { Switch } from "../../../parts/controls.tsx";
 import { whole } from "../../../shell/numbers.ts";
 import { words } from "../../../shell/preferences.ts";
-import { lossesOf } from "../models.ts";
 import { shownModels } from "../state.ts";
 
 const colours: Readonly<Record<string, string>> = {

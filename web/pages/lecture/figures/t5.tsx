@@ -5,11 +5,11 @@ import type { JSX } from "preact";
 import type { AttentionBiasEncoding } from "../../../../src/encodings/position-encoding.ts";
 import { scoreByDistance } from "../../../../src/encodings/score-by-distance.ts";
 import { t5Bucket } from "../../../../src/encodings/t5-relative-bias.ts";
+import { learnedOf } from "../../../parts/built-in.ts";
 import { Chart, Legend } from "../../../parts/chart.tsx";
 import { LogSlider } from "../../../parts/controls.tsx";
 import { exact, whole } from "../../../shell/numbers.ts";
 import { words } from "../../../shell/preferences.ts";
-import { learnedOf } from "../models.ts";
 import { Numbers } from "../numbers.tsx";
 import { distance } from "../state.ts";
 
