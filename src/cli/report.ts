@@ -4,18 +4,7 @@ import { rename, writeFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import { type Command, Option } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
-import {
-  type Language,
-  type Report,
-  readRun,
-  reportCsv,
-  reportHtml,
-  reportJsonLines,
-  reportMarkdown,
-  reportOf,
-  reportParquet,
-  reportSvg,
-} from "../evaluation/index.ts";
+import { type Language, readRun, reportFormats, reportOf } from "../evaluation/index.ts";
 
 interface Flags {
   readonly output?: readonly string[];
@@ -23,19 +12,7 @@ interface Flags {
   readonly json?: true;
 }
 
-const writers: Readonly<
-  Record<string, (report: Report, language?: Language) => string | Promise<Uint8Array<ArrayBuffer>>>
-> = {
-  html: (report, language) =>
-    reportHtml(report, { version: packageJson.version, ...(language === undefined ? {} : { language }) }),
-  md: (report, language) => reportMarkdown(report, language),
-  csv: (report) => reportCsv(report),
-  jsonl: (report) => reportJsonLines(report),
-  svg: (report, language) => reportSvg(report, language),
-  parquet: (report) => reportParquet(report),
-};
-
-const formats = Object.keys(writers);
+const formats = Object.keys(reportFormats);
 
 const help = `
 RUN is a run folder of longhand compare, needle, perplexity, train or drop; several become one report. A run that is not
@@ -81,7 +58,10 @@ async function report(paths: readonly string[], flags: Flags): Promise<void> {
   const made = reportOf(await Promise.all(paths.map(readRun)));
   const files: { path: string; format: string; bytes: number }[] = [];
   for (const { path, format } of wanted) {
-    const written = await writers[format]!(made, flags.language);
+    const written = await reportFormats[format]!.write(made, {
+      version: packageJson.version,
+      language: flags.language,
+    });
     const bytes = typeof written === "string" ? new TextEncoder().encode(written) : written;
     await writeFile(`${path}.new`, bytes);
     await rename(`${path}.new`, path);

@@ -21,6 +21,7 @@ import {
   targetLength,
   tokenizedText,
 } from "./compare/index.ts";
+import type { ScoringModel } from "./model.ts";
 import { type RunView, runView } from "./report/view.ts";
 import {
   type JsonRecord,
@@ -81,6 +82,8 @@ export interface LiveCompareOptions {
   readonly threads?: number;
   readonly signal?: AbortSignal;
   readonly onEvent: (event: CompareEvent) => void;
+  /** Waited for before each pass: in a worker, whose own runs keep it from hearing that it shall stop. */
+  readonly pause?: () => Promise<void>;
   /** Once the run's folder is there. */
   readonly onRun?: (files: string | RunFiles) => Promise<void>;
 }
@@ -176,7 +179,7 @@ export async function liveCompare(
   let told = Number.NEGATIVE_INFINITY;
   let drawn = Number.NEGATIVE_INFINITY;
   let drawing = 0;
-  await runCompare(model, job, run, {
+  await runCompare(options.pause === undefined ? model : pausing(model, options.pause), job, run, {
     ...(signal === undefined ? {} : { signal }),
     onProgress(step, stepShare) {
       const now = performance.now();
@@ -201,6 +204,19 @@ export async function liveCompare(
     },
   });
   view();
+}
+
+function pausing(model: ScoringModel, pause: () => Promise<void>): ScoringModel {
+  return {
+    async score(tokens, options) {
+      await pause();
+      return model.score(tokens, options);
+    },
+    async loglikelihood(context, continuation, options) {
+      await pause();
+      return model.loglikelihood(context, continuation, options);
+    },
+  };
 }
 
 const taken = /^(manifest\.json|rows\.jsonl|lock.*|lab\.json|report\..*|shard-.*)(\.new)?$/i;

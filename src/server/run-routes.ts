@@ -3,37 +3,19 @@
 //   GET /api/runs                     every run
 //   GET /api/runs/show?id=A           what a report says of it
 //   GET /api/runs/diff?id=A&id=B      in what two differ
-//   GET /api/runs/report?id=A&id=B…&format=html|csv|jsonl|md|svg   as a file
+//   GET /api/runs/report?id=A&id=B…&format=html|csv|jsonl|md|svg|parquet   as a file
 
 import { type Context, Hono } from "hono";
 import {
-  type Report,
   type ReportRun,
-  reportCsv,
-  reportHtml,
-  reportJsonLines,
-  reportMarkdown,
+  reportFormats,
   reportOf,
-  reportSvg,
   runDifferences,
   runView,
   visibleData,
   visibleText,
 } from "../evaluation/index.ts";
 import type { RunStore } from "./run-store.ts";
-
-interface Format {
-  readonly type: string;
-  readonly write: (report: Report, version: string) => string;
-}
-
-const formats: Readonly<Record<string, Format>> = {
-  html: { type: "text/html", write: (report, version) => reportHtml(report, { version }) },
-  csv: { type: "text/csv", write: reportCsv },
-  jsonl: { type: "application/jsonl", write: reportJsonLines },
-  md: { type: "text/markdown", write: (report) => reportMarkdown(report) },
-  svg: { type: "image/svg+xml", write: (report) => reportSvg(report) },
-};
 
 /** Runs that one report or page holds at most. */
 const mostRuns = 12;
@@ -62,17 +44,21 @@ export function runRoutes(store: RunStore, version: string): Hono {
   );
   app.get("/report", async (c) => {
     const name = c.req.query("format") ?? "html";
-    const format = Object.hasOwn(formats, name) ? formats[name] : undefined;
+    const format = Object.hasOwn(reportFormats, name) ? reportFormats[name] : undefined;
     if (format === undefined) {
-      return c.text(`format: expected ${Object.keys(formats).join(", ")}, got another\n`, 400);
+      return c.text(`format: expected ${Object.keys(reportFormats).join(", ")}, got another\n`, 400);
     }
-    return await answer(c, store, 1, mostRuns, (runs) => {
+    return await answer(c, store, 1, mostRuns, async (runs) => {
       const file = runs.length === 1 ? runs[0]!.path.replace(/[^\w.-]+/g, "-") : "longhand-report";
-      return c.body(format.write(reportOf(runs), version), 200, {
-        "content-type": `${format.type}; charset=utf-8`,
-        // Saved, never shown: a report is no part of the lab's page.
-        "content-disposition": `attachment; filename="${file}.${name}"`,
-      });
+      return c.body(
+        await format.write(reportOf(runs), { version, language: c.req.query("lang") === "zh-TW" ? "zh-TW" : "en" }),
+        200,
+        {
+          "content-type": format.type.startsWith("text/") ? `${format.type}; charset=utf-8` : format.type,
+          // Saved, never shown: a report is no part of the lab's page.
+          "content-disposition": `attachment; filename="${file}.${name}"`,
+        },
+      );
     });
   });
   return app;

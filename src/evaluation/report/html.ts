@@ -8,7 +8,7 @@ import { fixed, grouped } from "./numbers.ts";
 import { Outline, type PageWriter } from "./page.ts";
 import { compareHtml } from "./section-compare.ts";
 import { needleHtml } from "./section-needle.ts";
-import { perplexityHtml } from "./section-perplexity.ts";
+import { perplexityHtml, perplexitySentence } from "./section-perplexity.ts";
 import { trainHtml } from "./section-train.ts";
 import { pageStyle } from "./style.ts";
 
@@ -115,15 +115,7 @@ function inASentence(section: ReportSection, page: PageWriter): Markup | null {
       `讀過 ${tokens} 個 token 後，驗證損失 ${loss} nats／token。`,
     );
   }
-  if (section.kind === "perplexity") {
-    const best = [...section.results].sort((a, b) => a.perplexity - b.perplexity)[0];
-    if (best === undefined) return null;
-    const [perplexity, length] = [fixed(best.perplexity, 3), grouped(best.length)];
-    return page.say(
-      markup`Perplexity ${perplexity} at ${length} tokens, the lowest, by <bdi>${best.strategy}</bdi>.`,
-      markup`最低困惑度 ${perplexity}：<bdi>${best.strategy}</bdi>，長度 ${length} 個 token。`,
-    );
-  }
+  if (section.kind === "perplexity") return perplexitySentence(section, page);
   const lengths = section.strategies.map(({ strategy, effectiveLengths }) => {
     const { length, atLeast } = effectiveLengths[1]!;
     return markup`<bdi>${strategy}</bdi> ${length === null ? "–" : `${atLeast ? "≥ " : ""}${grouped(length)}`}`;

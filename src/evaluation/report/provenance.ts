@@ -104,8 +104,8 @@ function protocolFacts(section: ReportSection): Fact[] {
       name: both("Protocol", "協定"),
       values: [
         both(
-          `Non-overlapping windows of ${grouped(target)} tokens (${plannedWindows} planned); every strategy reads the same ones. Each token is predicted once, from all those before it in its window; the windowed baseline sees its last tokens only. Bins of positions are logarithmic, two an octave, with an edge at the trained length.`,
-          `${grouped(target)} 個 token 的不重疊視窗（計畫 ${plannedWindows} 個），所有策略讀相同的視窗。每個 token 只預測一次，依據是視窗中在它之前的所有 token；「只看最後一段」的基準只看最後幾個。位置以對數分組，每倍兩組，訓練長度是邊界。`,
+          `Non-overlapping windows of ${grouped(target)} tokens (${plannedWindows} planned); every strategy reads the same ones. Each token is predicted once, from all those before it in its window; the windowed baseline sees its last tokens only. Bins of positions are logarithmic, two an octave, with an edge at the trained length; finer beyond it where the target is near.`,
+          `${grouped(target)} 個 token 的不重疊視窗（計畫 ${plannedWindows} 個），所有策略讀相同的視窗。每個 token 只預測一次，依據是視窗中在它之前的所有 token；「只看最後一段」的基準只看最後幾個。位置以對數分組，每倍兩組，訓練長度是邊界；目標離訓練長度很近時，超過的部分分得更細。`,
         ),
       ],
     },

@@ -62,6 +62,7 @@ ${page.legend(
 }
 
 function factsLine({ trainedLength, target, windows, plannedWindows, bos }: CompareResult, page: PageWriter): Markup {
+  const word = plannedWindows === 1 ? "window" : "windows";
   const of = windows === plannedWindows ? `${windows}` : `${windows} / ${plannedWindows}`;
   const trained =
     trainedLength === null
@@ -70,7 +71,7 @@ function factsLine({ trainedLength, target, windows, plannedWindows, bos }: Comp
   const parts: Both<string>[] = [
     trained,
     both(`target ${grouped(target)}`, `目標 ${grouped(target)}`),
-    both(`${of} windows`, `${of} 個視窗`),
+    both(`${of} ${word}`, `${of} 個視窗`),
     bos === "none" ? both("no BOS", "無 BOS") : both("BOS at the head of each", "每個視窗開頭放 BOS"),
   ];
   return page.say(parts.map(({ en }) => en).join(" · "), parts.map((part) => part["zh-TW"]).join(" · "));
@@ -177,11 +178,11 @@ function lossAt(rows: readonly CompareRow[], strategy: string, [from, to]: reado
 
 function readsCell(
   one: StrategySummary,
-  { trainedLength, target, forgetting }: CompareResult,
+  { trainedLength, target, forgetting, windows }: CompareResult,
   page: PageWriter,
 ): Markup {
-  // Forgetting reads no length: it looks at its last tokens only.
-  if (one.strategy === forgetting) return markup`<td class="number">–</td>`;
+  // Forgetting reads no length: it looks at its last tokens only. Without an interval nothing tells a length.
+  if (one.strategy === forgetting || windows < 2) return markup`<td class="number">–</td>`;
   const to = readsTo(one, trainedLength!);
   if (to === null)
     return markup`<td class="number">${page.say(`under ${grouped(trainedLength!)}`, `不到 ${grouped(trainedLength!)}`)}</td>`;

@@ -14,7 +14,8 @@ export function perplexityHtml(section: PerplexitySection, page: PageWriter): Ma
     section,
     `${grouped(run.rows.length)} windows were read so far.`,
     `目前讀了 ${grouped(run.rows.length)} 個視窗。`,
-  )}<p class="lead">${
+  )}<p class="lead">${perplexitySentence(section, page)}</p>
+<p class="note">${
     slides
       ? page.say(
           "Windows slide: of each only what the one before did not score counts, so that every token sees much before it.",
@@ -28,7 +29,7 @@ export function perplexityHtml(section: PerplexitySection, page: PageWriter): Ma
 ${
   charts.length === 0
     ? null
-    : markup`${page.heading("Loss by length of a window", "視窗長度與損失")}<div class="figures">
+    : markup`${page.heading("Curve", "曲線")}<div class="figures">
 ${charts.map((chart) => page.figure(chart))}</div>
 `
 }${page.heading("Perplexity", "困惑度")}${page.table(
@@ -46,4 +47,17 @@ ${charts.map((chart) => page.figure(chart))}</div>
     }</td><td class="number">${fixed(perplexity, 4)}</td><td class="number">${low === null || high === null ? "–" : `${fixed(Math.exp(low), 3)} … ${fixed(Math.exp(high), 3)}`}</td><td class="number">${fixed(mean, 6)}</td><td class="number">${bitsPerByte === null ? "–" : fixed(bitsPerByte, 4)}</td><td class="number">${grouped(tokens)}</td><td class="number">${grouped(windows)}</td></tr>`,
   )}`,
 )}${page.provenance(section)}`;
+}
+
+/** The lowest perplexity, and whose; null while nothing was measured. */
+export function perplexitySentence({ results }: PerplexitySection, page: PageWriter): Markup | null {
+  const best = [...results].sort((a, b) => a.perplexity - b.perplexity)[0];
+  if (best === undefined) return null;
+  const { strategy, length, perplexity } = best;
+  const [value, tokens] = [fixed(perplexity, 3), grouped(length)];
+  const among = results.length > 1;
+  return page.say(
+    markup`Perplexity ${value} in windows of ${tokens} tokens under <bdi>${strategy}</bdi>${among ? ", the lowest here" : ""}.`,
+    markup`${among ? "最低" : ""}困惑度 ${value}：<bdi>${strategy}</bdi>，視窗 ${tokens} 個 token。`,
+  );
 }

@@ -10,6 +10,6 @@ export const shell = {
   light: "Light",
   dark: "Dark",
   system: "System",
-  offline: "Everything here is computed in this page by Longhand's own library. Nothing leaves this machine.",
+  offline: "Everything here is computed on this machine by Longhand's own library. Nothing leaves it.",
   failed: "This page ran into an error",
 } as const;

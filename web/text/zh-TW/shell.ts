@@ -12,6 +12,6 @@ export const shell: Words["shell"] = {
   light: "淺色",
   dark: "深色",
   system: "跟隨系統",
-  offline: "這裡的一切都由 Longhand 的函式庫在這個頁面裡計算，沒有任何資料離開這台電腦。",
+  offline: "這裡的一切都由 Longhand 的函式庫在這台電腦上計算，沒有任何資料離開這台電腦。",
   failed: "這個頁面發生錯誤",
 };
