@@ -645,6 +645,17 @@ FAMILIES = {
                           **{**PHI3, **phi3_rope(1e4, 12, 0.75)}),
         "cases": phi3_cases(1e4, 12, 0.75),
     },
+    "phi3-window": {
+        "type": "phi3", "dtype": torch.float32,
+        "config": decoder(num_attention_heads=2, num_key_value_heads=1, sliding_window=WINDOW,
+                          **{**PHI3, **phi3_rope(1e4, 8, 1.0)}),
+        "cases": [
+            *plain_cases(),
+            {"name": "one past the boundary", "length": TRAINED + 1},
+            {"name": "crossing", "length": TRAINED - 8},
+            {"name": "growing", "length": LONG, "reading": "growing"},
+        ],
+    },
     "smollm3": {
         "type": "smollm3", "dtype": torch.bfloat16, "std": {"q_proj": 0.2},
         "config": decoder(num_hidden_layers=4, num_attention_heads=2, num_key_value_heads=1, **default_rope(2e6)),

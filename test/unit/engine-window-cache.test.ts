@@ -52,7 +52,7 @@ describe.each([
       await using alone = await loadLanguageModel(checkpoint(family).folder, { backend });
       whole.set(family, (await alone.score(tokens)).negativeLogLikelihood);
     }
-  });
+  }, 120_000);
   afterAll(async () => {
     for (const model of models.values()) await model.dispose();
   });
@@ -110,6 +110,36 @@ describe.each([
       expect(growing.negativeLogLikelihood[end - 2]).toBeCloseTo(negativeLogLikelihood.at(-1)!, 4);
     }
   });
+});
+
+// All layers slide, and the table of a text of more than 64 tokens is another one (Phi-3 with a window).
+test("longrope's boundary is crossed over caches of windows: each token sees the table of its whole text", async () => {
+  const { folder } = checkpoint("phi3-window");
+  await using model = await loadLanguageModel(folder);
+  await using alone = await loadLanguageModel(folder);
+  expect(model.spec.layers.map(({ attention }) => attention.window)).toEqual(model.spec.layers.map(() => window));
+  const full = async (text: number[], end: number): Promise<number> =>
+    (await alone.score(text.slice(0, end), { length: end - 1 })).negativeLogLikelihood.at(-1)!;
+  const text = [...ids.slice(0, 40)];
+  const logProbabilities: number[] = [];
+  for await (const step of model.generate(text.slice(), { maxTokens: 60, chunkSize: 16, logProbabilities: true })) {
+    text.push(step.token);
+    logProbabilities.push(step.logProbability!);
+  }
+  const growing = await model.score(text, { reading: "growing", chunkSize: 16 });
+  expect(growing.reading).toBe("growing");
+  for (const end of [41, 58, 64, 65, 66, 67, 90, 100]) {
+    const loss = await full(text, end);
+    expect(-logProbabilities[end - 41]!, `decoding, ${end}`).toBeCloseTo(loss, 4);
+    expect(growing.negativeLogLikelihood[end - 2], `scoring, ${end}`).toBeCloseTo(loss, 4);
+  }
+  // The two tables differ: the short one a token too long would show.
+  const short = await alone.score(text.slice(0, 66), { length: 64 });
+  expect(Math.abs(short.negativeLogLikelihood.at(-1)! - (await full(text, 66)))).toBeGreaterThan(0.01);
+  // Back below the boundary, and over it again.
+  await model.score(text.slice(0, 50), { chunkSize: 16 });
+  const again = await model.score(text, { reading: "growing", chunkSize: 7 });
+  expect(largestDifference(again.negativeLogLikelihood, growing.negativeLogLikelihood)).toBeLessThan(2e-5);
 });
 
 test("caches of layers with a window do not grow with the text", async () => {
