@@ -43,7 +43,8 @@ async function score(ask: Ask, asked: ScoreRequest, memory: Map<string, JsonValu
             "itself, and takes text alone",
     );
   }
-  const { text } = objectAt(await ask({ path: "/extras/detokenize", body: { tokens: tokens.slice(1) } }), name);
+  // With BOS at their head the space that SentencePiece puts first is taken off, as it will be put on again.
+  const { text } = objectAt(await ask({ path: "/extras/detokenize", body: { tokens } }), name);
   if (typeof text !== "string") throw unexpected(`${name}: /extras/detokenize`, "a text", text);
   const again = await tokensOf(ask, text);
   if (again.length !== tokens.length || again.some((id, i) => id !== tokens[i])) {
