@@ -3,6 +3,17 @@
 export { enginesText } from "./chart/engines-text.ts";
 export { inspectionSvg } from "./chart/svg.ts";
 export { inspectionText, type Palette, plain } from "./chart/text.ts";
+export {
+  angleTolerance,
+  type DiffOptions,
+  type Disagreement,
+  type Divergence,
+  diffDialects,
+  diffEngines,
+  type EngineDiff,
+  type EngineRow,
+} from "./diff.ts";
+export * from "./doctor/index.ts";
 export { compareEngines, type EngineComparison, engineDialects } from "./engines.ts";
 export * from "./export/index.ts";
 export { type InspectedGroup, type Inspection, type InspectOptions, inspectModel } from "./inspect.ts";

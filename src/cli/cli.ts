@@ -4,6 +4,8 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { addCompare } from "./compare.ts";
+import { addDiff } from "./diff.ts";
+import { addDoctor } from "./doctor.ts";
 import { addDrop } from "./drop.ts";
 import { describeFailure, exitCodes } from "./failure.ts";
 import { addGenerate } from "./generate.ts";
@@ -27,6 +29,8 @@ program
   .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, "longhand: ")) })
   .showHelpAfterError("(longhand --help shows the commands)");
 addInspect(program);
+addDoctor(program);
+addDiff(program);
 addScore(program);
 addCompare(program);
 addPerplexity(program);
