@@ -399,6 +399,9 @@ describe("other kinds of run", () => {
     const made = await perplexities();
     const page = reportHtml(reportOf([made]));
     expect(page).toContain("The perplexity of tiny");
+    expect(page).toMatch(
+      /class="lead">.*Perplexity 9.468 in windows of 64 tokens under <bdi>none<.bdi>, the lowest here\./,
+    );
     // Losses of 2 and 2.5 nats over 60 and 59 tokens of 70 and 80 bytes: by hand.
     const mean = (60 * 2 + 59 * 2.5) / 119;
     expect(page).toMatch(

@@ -158,6 +158,19 @@ describe("bins", () => {
     ]);
   });
 
+  test("beyond the trained length are finer where few would be there, and the same within it", () => {
+    const fine = (length: number, trainedLength: number) => edges(logBins({ length, trainedLength, leastBeyond: 3 }));
+    expect(fine(512, 128)).toEqual(edges(logBins({ length: 512, trainedLength: 128 })));
+    // 8 an octave, by hand: 8192 · 2^(k/8).
+    expect(fine(12_288, 8192).slice(-6)).toEqual([8192, 8933, 9742, 10_624, 11_585, 12_288]);
+    expect(fine(12_288, 8192).slice(0, -6)).toEqual(edges(logBins({ length: 8192, trainedLength: 8192 })).slice(0, -1));
+    expect(fine(1024, 512).slice(-5)).toEqual([512, 609, 724, 861, 1024]);
+    // Eight an octave would be bins of 12 positions.
+    expect(fine(160, 128).slice(-2)).toEqual([128, 160]);
+    expect(fine(8193, 8192).slice(-2)).toEqual([8192, 8193]);
+    expect(fine(64, 256)).toEqual(edges(logBins({ length: 64, trainedLength: 256 })));
+  });
+
   test.each([
     [2, null],
     [3, 8192],

@@ -80,7 +80,7 @@ type Losses = ReadonlyMap<number, readonly number[]>;
  */
 export function compareResult(identity: CompareIdentity, rows: readonly RunRow[]): CompareResult {
   const { target, trainedLength, strategies } = identity;
-  const bins = logBins({ length: target, trainedLength });
+  const bins = logBins({ length: target, trainedLength, leastBeyond: 3 });
   const names = strategies.map(({ name }) => name);
   const unscaled = names.find((name) => name === "none") ?? null;
   const forgetting = names.find((name) => /^window\b/.test(name)) ?? null;

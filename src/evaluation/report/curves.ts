@@ -72,7 +72,10 @@ export function strategyStyles({ strategies, unscaled, forgetting }: CompareResu
 function compareCharts(result: CompareResult): Chart[] {
   const { rows, trainedLength, target, unscaled, forgetting } = result;
   if (rows.length === 0) return [];
-  const from = Math.min(...rows.map(({ position }) => middle(position)));
+  // What lies beyond the trained length gets a fifth of the width at least; short positions stand in the table.
+  const least = trainedLength === null || target <= trainedLength ? 0 : trainedLength / (target / trainedLength) ** 4;
+  const middles = rows.map(({ position }) => middle(position));
+  const from = Math.min(...middles.filter((x) => x >= least));
   const common = {
     xLabel: both("position in tokens, log scale", "位置（token，對數尺度）"),
     xScale: "log" as const,
@@ -95,7 +98,7 @@ function compareCharts(result: CompareResult): Chart[] {
       title: both("Loss by position", "各位置的損失"),
       yLabel: both("loss, nats a token", "損失（nats／token）"),
       yScale: "linear",
-      curves: curvesOf(result, (row) => lossPoint(row)),
+      curves: curvesOf(result, (row) => lossPoint(row), from),
     },
   ];
   const against = (
@@ -103,10 +106,14 @@ function compareCharts(result: CompareResult): Chart[] {
     yLabel: Chart["yLabel"],
     get: (row: CompareRow) => Difference | null,
   ): void => {
-    const curves = curvesOf(result, (row) => {
-      const difference = get(row);
-      return difference === null ? null : differencePoint(row, difference);
-    });
+    const curves = curvesOf(
+      result,
+      (row) => {
+        const difference = get(row);
+        return difference === null ? null : differencePoint(row, difference);
+      },
+      from,
+    );
     if (curves.length > 0) charts.push({ ...common, title, yLabel, yScale: "difference", curves });
   };
   if (unscaled !== null) {
@@ -129,11 +136,12 @@ function compareCharts(result: CompareResult): Chart[] {
 function curvesOf(
   { rows, strategies, ...result }: CompareResult,
   point: (row: CompareRow) => CurvePoint | null,
+  from: number,
 ): Curve[] {
   const styles = strategyStyles({ rows, strategies, ...result });
   return strategies.flatMap(({ strategy }) => {
     const points = rows.filter((row) => row.strategy === strategy).map(point);
-    const known = points.filter((p) => p !== null);
+    const known = points.filter((p): p is CurvePoint => p !== null && p.x >= from);
     return known.length === 0 ? [] : [{ name: strategy, style: styles.get(strategy)!, points: known }];
   });
 }

@@ -18,6 +18,9 @@ export interface LogBinOptions {
   readonly perOctave?: number;
   /** Positions below this share one bin; 16 when absent. */
   readonly first?: number;
+  /** Bins beyond the trained length at least: where it is not doubled often enough, those beyond it are finer, in halves,
+   *  quarters, … , but of no fewer positions than `first`. As fine as the others when absent. */
+  readonly leastBeyond?: number;
 }
 
 /**
@@ -33,12 +36,22 @@ export interface LogBinOptions {
  * ```
  */
 export function logBins(options: LogBinOptions): Bin[] {
-  const { length, perOctave = 2, first = 16 } = options;
+  const { length, perOctave = 2, first = 16, leastBeyond } = options;
   if (!Number.isInteger(length) || length < 2) {
     throw new RangeError(`logBins: expected a length that is an integer of at least 2, got ${length}`);
   }
   if (!(perOctave > 0)) throw new RangeError(`logBins: expected perOctave above 0, got ${perOctave}`);
   const anchor = options.trainedLength ?? length;
+  if (leastBeyond !== undefined && length > anchor) {
+    let finer = perOctave;
+    const narrowest = (n: number): number => anchor * (2 ** (1 / n) - 1);
+    while (finer * Math.log2(length / anchor) < leastBeyond && narrowest(2 * finer) >= first) finer *= 2;
+    if (finer > perOctave) {
+      const within = logBins({ length: anchor, trainedLength: anchor, perOctave, first });
+      const beyond = logBins({ length, trainedLength: anchor, perOctave: finer, first });
+      return [...within, ...beyond.filter(({ from }) => from >= anchor)];
+    }
+  }
   const edgeAt = (k: number): number => Math.round(anchor * 2 ** (k / perOctave));
   const edges: number[] = [];
   const lowest = Math.min(first, length);
