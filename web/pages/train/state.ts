@@ -1,7 +1,7 @@
 // The train page's state: what is to be trained, in the address; the runs, each in a worker of its own, which go on while
 // other pages are looked at.
 
-import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, type Signal, signal, batch as together } from "@preact/signals";
 import type { LengthPoint } from "../../../src/evaluation/length-test.ts";
 import {
   bytesWithBos,
@@ -140,10 +140,24 @@ function startRun(recipe: TrainingRecipe, data: TrainingData, threads: number, h
     ask: (kind) => say({ kind }),
     end: () => worker.terminate(),
   };
-  worker.onmessage = ({ data: message }: MessageEvent<FromWorker>) => hear(run, message);
-  worker.onerror = (event) => hear(run, { kind: "error", message: event.message });
+  worker.onmessage = ({ data: message }: MessageEvent<FromWorker>) => soon(() => hear(run, message));
+  worker.onerror = (event) => soon(() => hear(run, { kind: "error", message: event.message }));
   say({ kind: "start", recipe, data, provider: device.value === "webgpu" ? "webgpu" : "wasm", threads, held });
   return run;
+}
+
+const waiting: (() => void)[] = [];
+let timer: number | undefined;
+/** Changes of all runs are shown together, a few times a second: drawing must not take the processor from training. */
+function soon(change: () => void): void {
+  waiting.push(change);
+  if (timer !== undefined) return;
+  timer = window.setTimeout(() => {
+    timer = undefined;
+    together(() => {
+      for (const one of waiting.splice(0)) one();
+    });
+  }, 250);
 }
 
 function hear(run: Run, message: FromWorker): void {
