@@ -7,11 +7,12 @@ import { computeDialect, ropeDialects } from "../../encodings/rope/dialects/inde
 import type { RopeConfig } from "../../encodings/rope/scaling/parameters.ts";
 import { rotaryDimOf, yarnMagnitude } from "../../encodings/rope/scaling/scaling.ts";
 import { ggufArchitectures } from "../../formats/gguf/architectures.ts";
+import type { GgufPatch, MetadataChange } from "../../formats/gguf/patch.ts";
 import { chooseForm, type Expressed } from "./compare.ts";
 import { type Form, formsOf } from "./forms.ts";
 import { architectureOf, textClassOf } from "./hugging-face.ts";
 import { fixedText, nearestText, unsupportedGroup } from "./through-config.ts";
-import type { ExportContext, ExportedGroup, GgufPatch, MetadataChange } from "./types.ts";
+import type { ExportContext, ExportedGroup } from "./types.ts";
 import type { Wanted } from "./wanted.ts";
 import { shellLine } from "./words.ts";
 import type { EngineWords } from "./words-of-engine.ts";

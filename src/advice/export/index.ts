@@ -28,6 +28,7 @@ import { lengthOfStrategy, type Wanted, wantedGroups } from "./wanted.ts";
 import type { EngineWords } from "./words-of-engine.ts";
 
 export { cacheMemory, type LatentCache } from "./memory.ts";
+export { exportText, verificationText } from "./text.ts";
 export {
   type CacheMemory,
   type EngineExport,
@@ -37,8 +38,6 @@ export {
   type ExportTarget,
   type ExportVerification,
   exportTargets,
-  type GgufPatch,
-  type MetadataChange,
 } from "./types.ts";
 
 const engines: { readonly [T in ExportTarget]: (context: ExportContext, wanted: readonly Wanted[]) => EngineWords } = {

@@ -3,6 +3,7 @@
 // common/arg.cpp.
 
 import { computeDialect, type LlamaCppFlags, ropeDialects } from "../../encodings/rope/dialects/index.ts";
+import type { GgufPatch, MetadataChange } from "../../formats/gguf/patch.ts";
 import { chooseForm, type Expressed } from "./compare.ts";
 import { type Form, formsOf } from "./forms.ts";
 import { architectureOf, textClassOf } from "./hugging-face.ts";
@@ -86,7 +87,7 @@ export function exportLlamaCpp(context: ExportContext, wanted: readonly Wanted[]
   return {
     engine: { version: version ?? "of 12 September 2026", readFrom: ropeDialects["llama.cpp"].engine },
     files: [],
-    patch: null,
+    patch: flagsPatch(arch, flags, claimed, length),
     commands: groups.some(({ unsupported }) => unsupported !== null) ? [] : [shellLine(words)],
     groups,
     nearest,
@@ -122,6 +123,20 @@ function flagsFor(form: Form, { own }: Wanted): LlamaCppFlags | null {
     default:
       return null;
   }
+}
+
+/** The metadata that would say the same: the context takes it where no flag is given. */
+function flagsPatch(architecture: string, flags: LlamaCppFlags, claimed: number, length: number): GgufPatch {
+  const metadata: MetadataChange[] = [];
+  const set = (key: string, type: MetadataChange["type"], value: MetadataChange["value"] | undefined): void => {
+    if (value !== undefined) metadata.push({ key: `${architecture}.${key}`, type, value });
+  };
+  if (length > claimed) set("context_length", "u32", length);
+  set("rope.scaling.type", "string", flags.ropeScaling);
+  set("rope.scaling.factor", "f32", flags.ropeScale);
+  set("rope.scaling.original_context_length", "u32", flags.yarnOrigCtx);
+  set("rope.freq_base", "f32", flags.ropeFreqBase);
+  return { metadata, tensors: [] };
 }
 
 const flagNames: { readonly [K in keyof Required<LlamaCppFlags>]: string } = {

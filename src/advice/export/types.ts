@@ -1,7 +1,7 @@
 // What an export is: files and a command line for one engine, and what that engine will compute from them, layer by
 // layer, against what was asked for. Plain data: the JSON of `longhand export`.
 
-import type { GgufScalarType } from "../../formats/gguf/types.ts";
+import type { GgufPatch } from "../../formats/gguf/patch.ts";
 import type { ModelDescription } from "../../formats/model-description.ts";
 import type { Strategy } from "../../models/strategy.ts";
 
@@ -33,20 +33,6 @@ export interface ExportedFile {
   readonly path: string;
   /** null for a file that is made from another one: a patched GGUF, whose changes are `patch`. */
   readonly content: string | null;
-}
-
-/** A value of GGUF metadata to set; null removes the key. */
-export interface MetadataChange {
-  readonly key: string;
-  readonly type: Exclude<GgufScalarType, never> | "string";
-  readonly value: number | string | boolean | null;
-}
-
-/** Changes of a GGUF file: what `patchGguf` takes. */
-export interface GgufPatch {
-  readonly metadata: readonly MetadataChange[];
-  /** Vectors of float32 to write, one number a rotary pair; null removes the tensor. */
-  readonly tensors: readonly { readonly name: string; readonly values: readonly number[] | null }[];
 }
 
 /** What an engine makes of one group of layers. */
@@ -116,7 +102,7 @@ export interface EngineExport {
   readonly length: number;
   readonly trainedLength: number | null;
   readonly files: readonly ExportedFile[];
-  /** Where one of the files is a patched GGUF. */
+  /** Of a GGUF: of the patched copy, or what llama.cpp's flags amount to in metadata. */
   readonly patch: GgufPatch | null;
   /** To type, one after the other; the last starts the engine. */
   readonly commands: readonly string[];

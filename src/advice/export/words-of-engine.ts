@@ -1,6 +1,7 @@
 // What one engine's file gives: everything that depends on the engine. index.ts adds the rest.
 
-import type { ExportedFile, ExportedGroup, GgufPatch } from "./types.ts";
+import type { GgufPatch } from "../../formats/gguf/patch.ts";
+import type { ExportedFile, ExportedGroup } from "./types.ts";
 
 export interface EngineWords {
   readonly engine: { readonly version: string; readonly readFrom: string };

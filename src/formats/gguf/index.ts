@@ -14,6 +14,7 @@ export {
   type GgufValue,
   readGgufHeader,
 } from "./header.ts";
+export { type GgufPatch, type MetadataChange, type PatchedGguf, patchGguf } from "./patch.ts";
 export { openGguf, readGguf } from "./split.ts";
 export {
   type GgmlType,

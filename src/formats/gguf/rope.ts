@@ -130,7 +130,7 @@ function warnAboutOtherKeys({ keys, findings }: RopeContext, rope: RopeParameter
       fix: "",
     });
   };
-  if (rope.ropeType !== "yarn" && rope.ropeType !== "longrope") {
+  if (rope.ropeType !== "yarn" && rope.ropeType !== "longrope" && rope.ropeType !== "table") {
     unused(
       "rope.scaling.attn_factor",
       1,
@@ -468,6 +468,7 @@ function fromDivisors(
     why: "no known scaling reproduces them; the frequencies are used as they are, the original length stays unknown",
     fix: "",
   });
+  const magnitude = keys.positive("rope.scaling.attn_factor") ?? 1;
   const base = computeRopeFrequencies(
     { headDim: rotaryDim, maxPositionEmbeddings: 1, rope: { ropeType: "default", ropeTheta } },
     1,
@@ -479,6 +480,7 @@ function fromDivisors(
       ropeTheta,
       ...partial,
       inverseFrequencies: freqs.map((divisor, i) => (divisor >= stillDivisor ? 0 : base[i]! / (divisor * factor))),
+      ...(magnitude === 1 ? {} : { attentionFactor: magnitude }),
     },
   };
 }

@@ -1,0 +1,104 @@
+// longhand export --verify: llama.cpp and our engine read the same tokens, the one with what was exported, the other
+// under the encoding that was asked for. Mean losses of a range of positions are compared: single tokens of quantised
+// weights differ by more, since llama.cpp rounds activations to 8 bits.
+
+import type { ExportVerification } from "../advice/export/types.ts";
+import { loadLanguageModel } from "../engine/index.ts";
+import type { MetadataChange } from "../formats/gguf/patch.ts";
+import { openTokenizer } from "../formats/tokenizers/index.ts";
+import type { Strategy } from "../models/strategy.ts";
+import { random as randomOf } from "../tensor/random.ts";
+import { readText } from "./encoding-options.ts";
+import { llamaCppLosses } from "./llama-cpp.ts";
+import type { ProgressLine } from "./progress.ts";
+
+const tolerance = 0.02;
+/** Tokens of a range. */
+const rangeTokens = 64;
+
+export interface VerifyRequest {
+  /** The model as it was given. */
+  readonly path: string;
+  /** The GGUF that llama.cpp loads, and metadata in place of its own. */
+  readonly file: string;
+  readonly overrides: readonly MetadataChange[];
+  readonly strategy: Strategy;
+  readonly length: number;
+  readonly trainedLength: number | null;
+  readonly text?: string;
+  /** Tokens to read; a little past the trained length when absent. */
+  readonly tokens?: number;
+  readonly threads?: number;
+}
+
+export async function verifyExport(
+  request: VerifyRequest,
+  line: ProgressLine,
+  signal: AbortSignal,
+): Promise<ExportVerification> {
+  const { path, strategy, length, trainedLength } = request;
+  const count = Math.min(length, request.tokens ?? (trainedLength ?? length) + 2 * rangeTokens);
+  const tokens = await tokensFor(request, count);
+  if (tokens.length < 2 * rangeTokens) {
+    throw new RangeError(`--verify: expected a text of at least ${2 * rangeTokens} tokens, got ${tokens.length}`);
+  }
+  const ranges = [32, tokens.length - rangeTokens - 1].map((from) => ({ from, to: from + rangeTokens - 1 }));
+  const at = ranges.flatMap(({ from }) => Array.from({ length: rangeTokens }, (_, i) => from + i));
+  const threads = request.threads === undefined ? {} : { threads: request.threads };
+  // llama.cpp first: where it is missing, nothing is computed in vain.
+  const theirs = await llamaCppLosses(request.file, {
+    tokens,
+    at,
+    overrides: request.overrides,
+    ...threads,
+    signal,
+    onProgress: (done, total) => line.show("llama.cpp reads tokens", done, total),
+  });
+  await using model = await loadLanguageModel(path, { ...threads, signal });
+  const score = async (scaling: Strategy): Promise<Float64Array> => {
+    const onProgress = ({ done, total }: { done: number; total: number }) => line.show("scoring tokens", done, total);
+    return (await model.score(tokens, { scaling, signal, onProgress })).negativeLogLikelihood;
+  };
+  const ours = await score(strategy);
+  const unchanged = strategy.kind === "as-is" ? ours : await score({ kind: "as-is" });
+  line.end();
+  const compared = ranges.map(({ from, to }, r) => {
+    const mean = (loss: (k: number) => number): number =>
+      Array.from({ length: rangeTokens }, (_, i) => loss(r * rangeTokens + i)).reduce((a, b) => a + b, 0) / rangeTokens;
+    const differences = Array.from({ length: rangeTokens }, (_, i) => {
+      const k = r * rangeTokens + i;
+      return Math.abs(theirs.losses[k]! - ours[at[k]!]!);
+    });
+    return {
+      from: from + 1,
+      to: to + 1,
+      tokens: rangeTokens,
+      ours: mean((k) => ours[at[k]!]!),
+      theirs: mean((k) => theirs.losses[k]!),
+      largestDifference: Math.max(...differences),
+      unchanged: mean((k) => unchanged[at[k]!]!),
+    };
+  });
+  const passed = compared.every((range) => Math.abs(range.theirs - range.ours) <= tolerance);
+  return { passed, engine: theirs.engine, tolerance, ranges: compared };
+}
+
+/** The text's tokens; without one, random words said again and again, which a model learns to expect. */
+async function tokensFor({ path, text }: VerifyRequest, count: number): Promise<number[]> {
+  const tokenizer = await openTokenizer(path);
+  if (text !== undefined) {
+    const tokens = tokenizer.encode(await readText(text), { parseSpecial: false });
+    return tokens.slice(0, count);
+  }
+  const random = randomOf(7);
+  const words = "the sea river old house light morning winter garden stone letter captain silver road window".split(
+    " ",
+  );
+  let phrase = "";
+  for (let i = 0; i < 48; i++) phrase += `${i === 0 ? "" : " "}${words[Math.floor(random.uniform() * words.length)]!}`;
+  const once = tokenizer.encode(`${phrase}. `, { parseSpecial: false, addSpecial: false });
+  const start = tokenizer.encode("", { parseSpecial: false });
+  const out = [...start];
+  while (out.length < count) out.push(...once);
+  return out.slice(0, count);
+}
