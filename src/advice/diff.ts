@@ -54,20 +54,13 @@ function partOf(left: ArrayLike<number>, right: ArrayLike<number>): Divergence |
   };
 }
 
-function referenceOf(config: RopeConfig, length: number, modelType: string | undefined): ArrayLike<number> {
-  const context = { sequenceLength: length, maxModelLen: length, ...(modelType === undefined ? {} : { modelType }) };
-  const reference = computeDialect("transformers-5", config, context);
-  return reference.supported ? reference.inverseFrequencies : computeRopeFrequencies(config, length).inverseFrequencies;
-}
-
-/** Where frequencies part from what transformers 5 computes (or the formula, where it does not know the type). */
+/** Where frequencies part from what the settings mean at this length (`computeRopeFrequencies`). */
 export function divergeFrom(
   inverseFrequencies: ArrayLike<number>,
   config: RopeConfig,
   length: number,
-  modelType?: string,
 ): Divergence | null {
-  return partOf(inverseFrequencies, referenceOf(config, length, modelType));
+  return partOf(inverseFrequencies, computeRopeFrequencies(config, length).inverseFrequencies);
 }
 
 export interface EngineRow {

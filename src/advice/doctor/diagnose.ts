@@ -119,8 +119,12 @@ function ofReader({ subject, withoutOverrides }: Prepared): DoctorFinding[] {
   const { model, overrides } = subject;
   if (model === null) return [];
   const own = new Set((withoutOverrides?.findings ?? []).map(({ code, where }) => `${code} ${where}`));
-  const target = subject.target === null ? {} : { target: subject.target };
-  return inspectModel(model, target).findings.map((finding) => {
+  // Without a length to ask about, none of the file's own is past anything.
+  const asked = subject.target ?? model.trainedLength;
+  const target = asked === null ? {} : { target: asked };
+  // Only tables of rows end somewhere; the rest of an inspection is for charts.
+  const ends = model.groups.some(({ position }) => position.kind === "learned");
+  return (ends ? inspectModel(model, target).findings : model.findings).map((finding) => {
     const isOverride = overrides !== null && !own.has(`${finding.code} ${finding.where}`);
     return ofFinding(finding, subject, isOverride ? overrides.flag : null);
   });
@@ -152,7 +156,7 @@ function ofFinding(finding: Finding, subject: Subject, flag: string | null): Doc
 /** What two readers read differently is wrong for the one that was named. */
 function severityOf(finding: Finding, record: FindingRecord | undefined, { engine, version }: Subject): Severity {
   if (record === undefined) return finding.severity;
-  if (record.severity === "note") return "note";
+  if (record.severity === "note" || record.isHarmless?.(finding)) return "note";
   const isNamed = engine !== null && record.engines.includes(engine);
   const isRead = engine !== "transformers" || version === null || !version.startsWith("4");
   return finding.severity === "warning" && isNamed && isRead ? "error" : finding.severity;

@@ -141,6 +141,8 @@ export interface FindingRecord {
   readonly broken: Broken | null;
   /** Absent: the reader of the file finds it. */
   readonly check?: (subject: Subject) => Iterable<Found>;
+  /** A finding of the reader that changes nothing as it stands: a note then. */
+  readonly isHarmless?: (finding: Finding) => boolean;
   /** Operations for a finding of the reader. */
   readonly repair?: (finding: Finding, subject: Subject) => readonly Operation[];
 }

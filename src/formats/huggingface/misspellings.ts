@@ -56,6 +56,8 @@ const others = [
   "rotary_emb_fraction",
 ];
 
+const mostEdits = (known: string): number => (known.length >= 16 ? 3 : known.length >= 8 ? 2 : 1);
+
 /** The keys near to one that is read, and those that begin as a rotary one does. */
 export function findMisspellings(record: JsonObject, path: string): Finding[] {
   const findings: Finding[] = [];
@@ -63,8 +65,10 @@ export function findMisspellings(record: JsonObject, path: string): Finding[] {
     // A key of hundreds of characters resembles nothing.
     if (key.length > 100 || rotary.includes(key) || others.includes(key)) continue;
     const near = rotary
+      // Every character too many or too few is an edit.
+      .filter((known) => Math.abs(known.length - key.length) <= mostEdits(known))
       .map((known) => ({ known, distance: editDistance(key.toLowerCase(), known) }))
-      .filter(({ known, distance }) => distance <= (known.length >= 16 ? 3 : known.length >= 8 ? 2 : 1))
+      .filter(({ known, distance }) => distance <= mostEdits(known))
       .sort((a, b) => a.distance - b.distance)[0];
     if (near !== undefined) {
       findings.push({

@@ -1,15 +1,16 @@
 // What an engine computes otherwise than the settings mean, from the dialects of encodings/rope: one finding a kind.
 
 import { computeDialect, type DialectNote } from "../../../encodings/rope/dialects/index.ts";
+import { computeRopeFrequencies } from "../../../encodings/rope/scaling/index.ts";
 import { divergeFrom } from "../../diff.ts";
 import { dialectOf } from "../engine-dialect.ts";
-import { both, ropeDict, tokens } from "../record.ts";
+import { both, ownValue, ropeDict, tokens } from "../record.ts";
 import type { FindingRecord, Found, Subject } from "../types.ts";
 import { gptOss, llama2, phi3, phiLists, qwen3, qwenYarn } from "./base.ts";
 
 interface GroupInEngine {
   readonly layerType: string | null;
-  readonly headDim: number;
+  readonly softmaxFactor: number;
   readonly result: ReturnType<typeof computeDialect>;
   readonly config: Parameters<typeof computeDialect>[1];
   readonly length: number;
@@ -21,7 +22,9 @@ function* groupsIn(subject: Subject): Generator<GroupInEngine> {
   if (engine === null || version === null || model === null) return;
   const dialect = dialectOf(engine, version);
   if (dialect === "transformers-5") return;
-  for (const { position, layerType } of model.groups) {
+  // Classes that name the rotated channels themselves are read by a key that the dialects do not know.
+  if (dialect === "mlx-lm" && ownValue(subject, "rotary_dim") !== undefined) return;
+  for (const { position, layerType, softmaxFactor } of model.groups) {
     if (position.kind !== "rope") continue;
     const max = model.maxPositionEmbeddings ?? model.trainedLength ?? 1;
     const length = subject.target ?? max;
@@ -35,7 +38,7 @@ function* groupsIn(subject: Subject): Generator<GroupInEngine> {
       if (error instanceof RangeError) continue;
       throw error;
     }
-    yield { layerType: layerType ?? null, headDim: position.headDim, result, config, length };
+    yield { layerType: layerType ?? null, softmaxFactor, result, config, length };
   }
 }
 
@@ -107,7 +110,7 @@ export const engineFindings: readonly FindingRecord[] = [
     *check(subject) {
       for (const { result, config, length, layerType } of groupsIn(subject)) {
         if (!result.supported) continue;
-        const divergence = divergeFrom(result.inverseFrequencies, config, length, subject.model?.modelType);
+        const divergence = divergeFrom(result.inverseFrequencies, config, length);
         if (divergence === null || divergence.position >= length) continue;
         const reasons = result.notes
           .filter((note) => note.code !== "reached-by" && note.code !== "assumed")
@@ -118,8 +121,8 @@ export const engineFindings: readonly FindingRecord[] = [
           where: whereOf(subject, null),
           got: null,
           expected: both(
-            `the frequencies of transformers 5${place}; pair ${divergence.pair} turns ×${times}, off by 0.1 radians from position ${tokens(divergence.position)} on${reasons.length === 0 ? "" : `: ${reasons.join("; ")}`}`,
-            `transformers 5 的頻率${place}；第 ${divergence.pair} 對轉 ×${times}，從位置 ${tokens(divergence.position)} 起差 0.1 弧度以上`,
+            `the frequencies that the settings mean${place}; pair ${divergence.pair} turns ×${times}, off by 0.1 radians from position ${tokens(divergence.position)} on${reasons.length === 0 ? "" : `: ${reasons.join("; ")}`}`,
+            `設定所指的頻率${place}；第 ${divergence.pair} 對轉 ×${times}，從位置 ${tokens(divergence.position)} 起差 0.1 弧度以上`,
           ),
         };
       }
@@ -147,22 +150,15 @@ export const engineFindings: readonly FindingRecord[] = [
       engine: "sglang",
     },
     *check(subject) {
-      for (const { result, config, length } of groupsIn(subject)) {
+      for (const { result, config, length, softmaxFactor } of groupsIn(subject)) {
         if (!result.supported) continue;
-        const reference = computeDialect("transformers-5", config, {
-          sequenceLength: length,
-          maxModelLen: length,
-          ...(subject.model === null ? {} : { modelType: subject.model.modelType }),
-        });
-        if (!reference.supported) continue;
-        const score = (one: { attentionFactor: number; softmaxFactor: number }) =>
-          one.attentionFactor ** 2 * one.softmaxFactor;
-        const [theirs, ours] = [score(result), score(reference)];
+        const meant = computeRopeFrequencies(config, length).attentionFactor ** 2 * softmaxFactor;
+        const [theirs, ours] = [result.attentionFactor ** 2 * result.softmaxFactor, meant];
         if (Math.abs(theirs - ours) <= 1e-6 * ours) continue;
         yield {
           where: whereOf(subject, "attentionFactor"),
           got: theirs,
-          expected: both(`${ours} on every score, as in transformers 5`, `每個分數乘 ${ours}，與 transformers 5 相同`),
+          expected: both(`${ours} on every score, which the settings mean`, `設定所指的是每個分數乘 ${ours}`),
         };
         return;
       }

@@ -6,6 +6,15 @@ import { both, drop, nameOf, parentOf, ropeDict, set } from "../record.ts";
 import type { FindingRecord } from "../types.ts";
 import { gemma3, llama2, llama31, llama31Dict, phiLists, qwen3, qwenVl, qwenYarn } from "./base.ts";
 
+/** Values that mean the same as none. */
+const yarnDefaults: Readonly<Record<string, readonly unknown[]>> = {
+  beta_fast: [32],
+  beta_slow: [1],
+  mscale: [0, 1],
+  mscale_all_dim: [0],
+  factor: [1],
+};
+
 export const spelling: readonly FindingRecord[] = [
   {
     code: "legacy-type-lost",
@@ -103,6 +112,8 @@ export const spelling: readonly FindingRecord[] = [
     ),
     references: ["https://github.com/ROCm/aiter/issues/4742"],
     broken: { config: qwen3({ rope_scaling: { rope_type: "linear", factor: 4.0, beta_fast: 32 } }) },
+    // HunYuan ships YaRN's defaults beside dynamic: they would change nothing under YaRN either.
+    isHarmless: ({ where, got }) => yarnDefaults[nameOf(pointerOf(where))]?.includes(got) ?? false,
     repair: ({ where }) => [drop(pointerOf(where))],
   },
   {
