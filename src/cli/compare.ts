@@ -151,8 +151,8 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   const texts = flags.text === undefined ? await readTokenFiles(flags.tokens!) : await readTexts(flags.text, tokenizer);
   const list = flags.strategies ?? (groups === null ? undefined : groupNames(groups));
   const prepared = prepareCompare(model, tokenizer, texts, { ...flags, strategies: list, target, factors });
-  const { leftOut } = prepared;
-  const job = groups === null ? prepared.job : servedJob(prepared.job, groups, flags.strategies);
+  const leftOut = [...prepared.leftOut];
+  let job = groups === null ? prepared.job : servedJob(prepared.job, groups, flags.strategies);
   const plan = await planOf(path, job, flags, leftOut);
   say(planText(plan, groups !== null));
   if (flags.dryRun) {
@@ -163,6 +163,14 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   const { bos } = job.settings;
   const servers = groups === null ? null : await openServers(groups, flags, { tokenizer, bos, length: target, signal });
   if (servers !== null) say(palette.dim(serversText(groups!, servers)));
+  if (servers?.models.some(({ facts }) => facts.prompts === "text")) {
+    // What it would read begins in the middle of words, which no text does.
+    const strategies = job.settings.strategies.filter(({ reading }) => reading.kind !== "windowed");
+    job = { ...job, settings: { ...job.settings, strategies } };
+    const why = "a server takes text alone, and the last tokens of a window are no text of their own";
+    leftOut.push({ name: "window", why });
+    say(palette.dim(`  without window: ${why}`));
+  }
   const identity = compareIdentity(job, {
     ...softwareIdentity(),
     ...(servers === null
@@ -303,7 +311,7 @@ async function planOf(path: string, job: CompareJob, flags: Flags, leftOut: read
 function planText(plan: Plan, isRemote: boolean): string {
   const names = plan.strategies.map(({ name }) => name).join(", ");
   const lines = [
-    `${plan.strategies.length} strategies on ${plan.windows} window${plan.windows === 1 ? "" : "s"}: ${names}`,
+    `${numbered(plan.strategies.length, "strategy", "strategies")} on ${numbered(plan.windows, "window", "windows")}: ${names}`,
     `${count(plan.tokens)} tokens to read in ${count(plan.rows)} rows · ` +
       (isRemote ? "on servers" : `about ${duration(plan.seconds)} · ${bytes(plan.memoryBytes)} of memory`),
     ...plan.leftOut.map(({ name, why }) => palette.dim(`  without ${name}: ${why}`)),
@@ -313,4 +321,8 @@ function planText(plan: Plan, isRemote: boolean): string {
 
 function count(n: number): string {
   return n.toLocaleString("en");
+}
+
+function numbered(n: number, one: string, several: string): string {
+  return `${n} ${n === 1 ? one : several}`;
 }

@@ -18,7 +18,7 @@ export function longhand(args: readonly string[], env: Record<string, string> = 
   const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...args], {
     encoding: "utf8",
     env: { ...process.env, NO_COLOR: "1", FORCE_COLOR: "", ...env },
-    timeout: 30_000,
+    timeout: 120_000,
     maxBuffer: 64 * 1024 * 1024,
   });
   return { status, stdout, stderr };

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { random } from "../../src/tensor/index.ts";
+import { checkpoint } from "../support/checkpoints.ts";
 import { longhand } from "../support/cli.ts";
 import { writeTinyModel } from "../support/tiny-model.ts";
 
@@ -141,6 +142,11 @@ describe("longhand compare", () => {
     ["a text that is too short", ["--target", "1M"], /expected a text of at least 1,048,575 tokens/],
     ["a text and tokens", ["--tokens", "ids.json"], /expected one of --text and --tokens, got both/],
     ["an unknown strategy", ["--strategies", "yarm:2"], /nearest: yarn/],
+    [
+      "a factor without a name",
+      ["--strategies", "4,yarn:2"],
+      /expected a name before a factor, as yarn:2,4,8, got "4"/,
+    ],
     ["a factor that is none", ["--factor", "2,x"], /--factor: expected factors above 0/],
     ["a shard that is none", ["--shard", "3/2"], /--shard: expected INDEX\/COUNT/],
     ["another trained length than the file's", ["--trained-length", "32"], /the file says 64, got 32/],
@@ -220,6 +226,12 @@ describe("longhand compare", () => {
     expect(longhand(["runs", "diff", folder, whole.folder]).stdout).toMatch(/^The same settings\.\nnone/);
     expect(longhand(["runs", "diff", folder, join(root, "sweep")]).stdout).toMatch(/windows: /);
     expect(longhand(["runs", "show", root]).status).toBe(2);
+    const shown = JSON.parse(longhand(["runs", "show", folder, "--json"]).stdout);
+    expect(shown).toMatchObject({ run: folder, manifest: { kind: "compare" } });
+    expect(shown.result.rows).toEqual(whole.document.rows);
+    const difference = JSON.parse(longhand(["runs", "diff", folder, whole.folder, "--json"]).stdout);
+    expect(difference).toMatchObject({ runs: [folder, whole.folder], settings: [] });
+    expect(difference.results.length).toBe(6);
   });
 });
 
@@ -249,6 +261,10 @@ describe("longhand perplexity", () => {
     expect(results[0].perplexity).not.toBeCloseTo(results[1].perplexity, 3);
     const again = JSON.parse(run("--strategies", "none,yarn:2", "--out", folder, "--json").stdout);
     expect(again.results).toEqual(results);
+    const page = join(root, "perplexity.html");
+    const report = JSON.parse(longhand(["report", folder, "-o", page, "--json"]).stdout);
+    expect(report.runs).toEqual([{ run: folder, kind: "perplexity", model: "tiny", complete: true, verdict: [] }]);
+    for (const { perplexity } of results) expect(readFileSync(page, "utf8")).toContain(`>${perplexity.toFixed(4)}<`);
   });
 });
 
@@ -283,6 +299,16 @@ describe("longhand needle", () => {
     ]);
   });
 
+  test("asks for associative recall where nothing else has room", () => {
+    const args = ["needle", model, "--tasks", "associative-recall", "--lengths", "20,64", "--samples", "2", "--json"];
+    const { rows } = JSON.parse(longhand(args).stdout);
+    expect(rows.length).toBe(4);
+    for (const row of rows) {
+      expect(row).toMatchObject({ task: "associative-recall", depth: null, candidates: 10 });
+      expect(row.fillRate).toBeGreaterThan(0.9);
+    }
+  });
+
   test("for people, in the user's text, several tasks", () => {
     const args = ["needle", model, "--text", text, "--lengths", "900", "--tasks", "single,multi-value"];
     const { status, stdout } = longhand(args);
@@ -291,3 +317,18 @@ describe("longhand needle", () => {
     expect(longhand([...args, "--tasks", "find"]).stderr).toMatch(/--tasks: expected passkey, single/);
   });
 });
+
+test.each(["compare", "needle", "perplexity"])(
+  "%s refuses an encoder and a decoder with the reason, and says what takes them",
+  (command) => {
+    const { status, stderr } = longhand([
+      command,
+      checkpoint("t5").folder,
+      ...(command === "needle" ? [] : ["--text", text]),
+    ]);
+    expect(status).toBe(2);
+    expect(stderr).toMatch(
+      /expected a decoder alone, .* got t5, whose encoder reads one text while its decoder writes another; longhand score/,
+    );
+  },
+);
