@@ -111,6 +111,7 @@ function optionsOf(
         ...axis,
         label: axisX,
         labelSize: 22,
+        size: 34,
         grid: lines,
         ticks: lines,
         space: 70,

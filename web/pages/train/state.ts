@@ -204,8 +204,8 @@ export async function start(held: boolean): Promise<void> {
     const { recipes } = plan.value;
     const data = await dataOf();
     const cores = navigator.hardwareConcurrency || 1;
-    // Several models share the cores; a single one may have up to four.
-    const threads = crossOriginIsolated ? Math.max(1, Math.min(4, Math.floor(cores / recipes.length))) : 1;
+    // A core is left to the page. Threads that outnumber cores wait for each other, spinning.
+    const threads = crossOriginIsolated ? Math.max(1, Math.min(4, Math.floor((cores - 1) / recipes.length))) : 1;
     runsOn.value = task.value;
     runs.value = recipes.map((recipe) => startRun(recipe, data, threads, held));
   } catch (error) {
