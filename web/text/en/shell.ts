@@ -12,4 +12,5 @@ export const shell = {
   system: "System",
   offline: "Everything here is computed on this machine by Longhand's own library. Nothing leaves it.",
   failed: "This page ran into an error",
+  opening: "Opening the page …",
 } as const;

@@ -2,6 +2,7 @@
 
 export { clock } from "./clock.ts";
 export { distance } from "./distance.ts";
+export { doctor } from "./doctor.ts";
 export { extend } from "./extend.ts";
 export { lecture } from "./lecture.ts";
 export { order } from "./order.ts";

@@ -1,0 +1,113 @@
+// The Doctor page in Chromium: it finds what the library finds, repairs what the library repairs, and exports its very
+// words.
+
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { type Browser, chromium } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { applyFixes, diagnose, exportConfiguration, parseStrategy, recordOf } from "../../src/advice/index.ts";
+import { unifiedDiff } from "../../src/advice/line-diff.ts";
+import { openModel } from "../../src/formats/index.ts";
+import { type Lab, startLab } from "../../src/server/lab.ts";
+import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
+import { expectSound, looks, type OpenedPage, openPage } from "../support/lab-page.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const built = resolve(root, "dist/web");
+const gguf = resolve(root, "test/fixtures/checkpoints/gguf/llama/q4_1.gguf");
+const qwen = readFileSync(resolve(root, "examples/configs/qwen3-8b-yarn.json"), "utf8");
+
+describe.skipIf(chromiumPath === null)(`the doctor (skipped: ${whyNoBrowser})`, () => {
+  let lab: Lab;
+  let browser: Browser;
+  const open = (query: string): Promise<OpenedPage> => openPage(browser, lab.address, `page=doctor&${query}`);
+
+  beforeAll(async () => {
+    if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
+    lab = await startLab({ page: built, port: 0 });
+    browser = await chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await lab?.close();
+  });
+
+  test.each(looks)("empty and ill under %s it is sound", async (look, options) => {
+    await using opened = await openPage(browser, lab.address, `page=doctor&${look}`, options);
+    const { page } = opened;
+    await expectSound(opened, "empty");
+    await page.getByRole("button", { name: "override-loses-theta" }).click();
+    await page.locator('[data-code="override-loses-theta"]').waitFor();
+    // Finished words of its own language are there, not the other's.
+    const { why } = recordOf("override-loses-theta")!;
+    await page.getByText(look.includes("zh") ? why["zh-TW"] : why.en).waitFor();
+    await expectSound(opened, "with findings");
+  });
+
+  test("findings, patch and export of a pasted configuration are the library's; a link brings them back", async () => {
+    await using opened = await open("lang=en");
+    const { page, errors } = opened;
+    await page.getByRole("textbox", { name: "config.json" }).fill(qwen);
+    const { findings, model } = diagnose({ config: qwen });
+    expect(findings.length).toBeGreaterThan(0);
+    const found = async (): Promise<unknown> =>
+      page.evaluate(`Array.from(document.querySelectorAll("[data-code]"), ({ dataset }) => dataset.code)`);
+    await page.locator(`[data-code="${findings[0]!.code}"]`).waitFor();
+    expect(await found()).toEqual(findings.map(({ code }) => code));
+
+    const fixed = applyFixes({ config: qwen }, findings);
+    const [, , ...patch] = unifiedDiff("config.json", qwen, fixed.config!).trimEnd().split("\n");
+    expect((await page.textContent('[data-number="patch"]'))!.trimEnd()).toBe(patch.join("\n"));
+
+    await page.getByLabel("Scaling").fill("yarn:2");
+    await page.getByRole("region", { name: "Command" }).first().waitFor();
+    const config = JSON.parse(qwen);
+    const made = exportConfiguration(model!, {
+      to: "transformers",
+      scaling: parseStrategy("yarn:2"),
+      config,
+      configText: qwen,
+    });
+    await expect
+      .poll(() => page.getByRole("region", { name: "Command" }).allTextContents())
+      .toEqual([...made.commands]);
+    const score = made.groups[0]!.scoreFactor!.toLocaleString("en-US", { maximumSignificantDigits: 7 });
+    expect(await page.textContent('[data-number="score"]')).toBe(score);
+
+    await page.waitForURL(/config=.*export-scaling=yarn/);
+    await page.reload();
+    await page.locator(`[data-code="${findings[0]!.code}"]`).waitFor();
+    expect(await page.getByRole("textbox", { name: "config.json" }).inputValue()).toBe(qwen);
+    expect(await page.textContent('[data-number="score"]')).toBe(score);
+
+    await page.getByRole("button", { name: "Put it into the fields above" }).click();
+    const left = diagnose({ config: fixed.config! }).findings.map(({ code }) => code);
+    await expect.poll(found).toEqual(left);
+    expect(errors).toEqual([]);
+  });
+
+  test("a GGUF's header is diagnosed; what is no model is said to be none; a wrong command is told beside it", async () => {
+    await using opened = await open("lang=en&read-length=100000");
+    const { page, errors, elsewhere } = opened;
+    await page.setInputFiles('input[type="file"]', [gguf]);
+    const { findings } = diagnose({ model: await openModel(gguf), target: 100_000 });
+    expect(findings.length).toBeGreaterThan(0);
+    await page.locator(`[data-code="${findings[0]!.code}"]`).waitFor();
+    await page.getByText(/Read from q4_1\.gguf, its header alone\. Shapes of \d+ tensors/).waitFor();
+
+    await page.setInputFiles('input[type="file"]', [resolve(root, "LICENSE")]);
+    await page
+      .getByRole("alert")
+      .getByText(/LICENSE: expected .*, got another kind of file/)
+      .waitFor();
+
+    await page.getByLabel("Command line or Modelfile").fill("make me a sandwich");
+    await page
+      .getByRole("alert")
+      .getByText(/expected/)
+      .first()
+      .waitFor();
+    expect(errors).toEqual([]);
+    expect(elsewhere).toEqual([]);
+  });
+});
