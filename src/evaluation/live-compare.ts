@@ -8,6 +8,7 @@ import { openTokenizer } from "../formats/tokenizers/index.ts";
 import {
   type CompareCost,
   type CompareIdentity,
+  type CompareJob,
   type CompareStep,
   compareCost,
   compareIdentity,
@@ -28,6 +29,7 @@ import {
   modelHashes,
   modelWeightBytes,
   openRun,
+  type Run,
   type RunFiles,
   type RunSession,
 } from "./run-folder/index.ts";
@@ -155,19 +157,32 @@ export async function liveCompare(
     leftOut: leftOut.map((one) => ({ ...one })),
   });
   const place = options.place(plan.model, identity);
-  await using run = await openRun(place, {
+  const run = await openRun(place, {
     kind: "compare",
     identity,
     ...(options.session === undefined ? {} : { session: options.session() }),
   });
-  await options.onRun?.(place);
+  try {
+    await options.onRun?.(place);
+    await compareInto(run, source, job, options);
+  } finally {
+    await run.close();
+  }
+}
+
+async function compareInto(
+  run: Run,
+  source: ModelSource,
+  job: CompareJob,
+  { onEvent, signal, load, pause }: LiveCompareOptions,
+): Promise<void> {
   onEvent({ event: "started", rows: run.rows.length });
   const view = (): void => onEvent({ event: "result", view: runView(run) });
   const steps = compareSteps(job.settings, job.model).filter(({ key }) => run.wants(key));
   if (run.rows.length > 0) view();
   if (steps.length === 0) return;
-  await using model = await loadLanguageModel(source, {
-    ...options.load,
+  const model = await loadLanguageModel(source, {
+    ...load,
     ...(signal === undefined ? {} : { signal }),
     onProgress: ({ done, total }) => onEvent({ event: "loading", share: total === 0 ? 1 : done / total }),
   });
@@ -179,31 +194,35 @@ export async function liveCompare(
   let told = Number.NEGATIVE_INFINITY;
   let drawn = Number.NEGATIVE_INFINITY;
   let drawing = 0;
-  await runCompare(options.pause === undefined ? model : pausing(model, options.pause), job, run, {
-    ...(signal === undefined ? {} : { signal }),
-    onProgress(step, stepShare) {
-      const now = performance.now();
-      if (now - told < drawInterval / 2) return;
-      told = now;
-      const share = total === 0 ? 1 : (done + stepShare * work(step)) / total;
-      const seconds = (now - began) / 1000;
-      onEvent({
-        event: "progress",
-        share,
-        secondsLeft: share > 0.01 && seconds > 1 ? (seconds / share) * (1 - share) : null,
-        step: { kind: step.kind, key: step.key, strategy: step.strategy.name },
-      });
-    },
-    onRow(step) {
-      done += work(step);
-      const now = performance.now();
-      if (step === steps.at(-1) || now - drawn < Math.max(drawInterval, drawShare * drawing)) return;
-      view();
-      drawn = performance.now();
-      drawing = drawn - now;
-    },
-  });
-  view();
+  try {
+    await runCompare(pause === undefined ? model : pausing(model, pause), job, run, {
+      ...(signal === undefined ? {} : { signal }),
+      onProgress(step, stepShare) {
+        const now = performance.now();
+        if (now - told < drawInterval / 2) return;
+        told = now;
+        const share = total === 0 ? 1 : (done + stepShare * work(step)) / total;
+        const seconds = (now - began) / 1000;
+        onEvent({
+          event: "progress",
+          share,
+          secondsLeft: share > 0.01 && seconds > 1 ? (seconds / share) * (1 - share) : null,
+          step: { kind: step.kind, key: step.key, strategy: step.strategy.name },
+        });
+      },
+      onRow(step) {
+        done += work(step);
+        const now = performance.now();
+        if (step === steps.at(-1) || now - drawn < Math.max(drawInterval, drawShare * drawing)) return;
+        view();
+        drawn = performance.now();
+        drawing = drawn - now;
+      },
+    });
+    view();
+  } finally {
+    await model.dispose();
+  }
 }
 
 function pausing(model: ScoringModel, pause: () => Promise<void>): ScoringModel {

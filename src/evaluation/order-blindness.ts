@@ -117,8 +117,8 @@ async function runSentence(tokens: readonly string[], options: OrderOptions): Pr
     feeds.cos = fromNumbers("f64", [length, pairs], cos);
     feeds.sin = fromNumbers("f64", [length, pairs], sin);
   }
-  await using session = await referenceBackend.load(transformer(numLayers, pairs, seed));
-  const values = await session.run(feeds);
+  const session = await referenceBackend.load(transformer(numLayers, pairs, seed));
+  const values = await session.run(feeds).finally(() => session.dispose());
   const last = (tensor: Tensor, from: number, count: number): number[] =>
     Array.from({ length: count }, (_, i) => toNumbers(tensor)[from + i]!);
   return {
