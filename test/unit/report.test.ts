@@ -102,6 +102,20 @@ describe("the page of a compare", () => {
     expect(dashes.size, "curves differ without colour").toBe(4);
   });
 
+  test("of a target near the trained length leaves room for what lies beyond it, and the table has the rest", async () => {
+    const near = reportHtml(reportOf([await madeCompare({ ...usual, target: 96, needles: 0 })]));
+    const [figure] = near.match(/<figure>.*?<\/figure>/s)!;
+    expect(figure).toContain("<title>none · 16–22: ");
+    expect(figure).not.toContain("<title>none · 1–15: ");
+    expect(near).toContain('<td class="number">1–15</td>');
+    const x = (name: string) => Number(new RegExp(`class="${name}" x1="([\\d.]+)"`).exec(figure!)![1]);
+    const ends = Array.from(figure!.matchAll(/<polyline points="([^"]*)"/g), ([, points]) =>
+      Number(points!.trim().split(" ").at(-1)!.split(",")[0]),
+    );
+    // The mark of the trained length stands at four fifths of the way at most.
+    expect(x("mark") - 50).toBeLessThan(0.8 * (Math.max(...ends) - 50) + 20);
+  });
+
   test("has the passkeys found by length and depth, and what was not run", () => {
     const map = /<caption><bdi>none<\/bdi><\/caption>.*?<\/table>/s.exec(html)![0];
     expect(map).toContain(
