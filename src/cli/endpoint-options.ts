@@ -28,7 +28,7 @@ export interface EndpointFlags {
 /** The environment variable that holds the key: in no command line, and so in no run folder. */
 export const keyVariable: "LONGHAND_API_KEY" = "LONGHAND_API_KEY";
 
-export const endpointHelp = `
+export const endpointHelp: string = `
 --endpoint has servers score: vLLM, SGLang, any with OpenAI's echo, llama-cpp-python's; llama-server answers needles. MODEL
 then says what they serve (a folder with config.json and tokenizer is enough); its weights are not read. Each server runs
 the strategy that it was started with: none=http://a:8000,yarn:4=http://b:8000; without a name, what MODEL's file says.

@@ -39,6 +39,8 @@ export interface ServerFacts {
 export interface Engine {
   readonly name: EngineName;
   readonly title: string;
+  /** What a prompt is sent as. Not every list of ids is some text's. */
+  readonly prompts: "ids" | "text";
   /** The losses of a whole prompt in one pass; a string: why the engine has none. */
   readonly score: Scorer | string;
   /** The losses of a few tokens after a prompt, one request each, where that is the only way to any. */
@@ -47,6 +49,8 @@ export interface Engine {
   readonly generate: ((ask: Ask, request: GenerateRequest) => Promise<readonly number[]>) | null;
   /** Ids of a text, without special tokens; null: the engine has no such route. */
   readonly tokenize: ((ask: Ask, text: string, model: string) => Promise<readonly number[]>) | null;
+  /** Tokens to try it with, where any ids at all will not do. */
+  readonly probeTokens?: (ask: Ask) => Promise<readonly number[]>;
   readonly facts: (ask: Ask, model: string) => Promise<ServerFacts>;
   /** How its context is made as long as `length`. */
   readonly lengthFlag: (length: number) => string;

@@ -15,6 +15,7 @@ const name = "llama-cpp-python";
 export const llamaCppPython: Engine = {
   name,
   title: "llama-cpp-python's server",
+  prompts: "text",
   score,
   generate: null,
   tokenize: async (ask, text) => {
@@ -22,6 +23,7 @@ export const llamaCppPython: Engine = {
     const tokens = await tokensOf(ask, text);
     return tokens[0] === bos ? tokens.slice(1) : tokens;
   },
+  probeTokens: (ask) => tokensOf(ask, "Once upon a time"),
   facts: async () => ({ version: null, contextLength: null }),
   lengthFlag: (length) => `--n_ctx ${length}`,
 };
@@ -50,7 +52,7 @@ async function score(ask: Ask, asked: ScoreRequest, memory: Map<string, JsonValu
   if (again.length !== tokens.length || again.some((id, i) => id !== tokens[i])) {
     throw new EndpointError(
       `${name}: expected tokens that survive as text, since the server takes nothing else, got ${tokens.length} that come ` +
-        `back as ${again.length} others; a window must begin where the tokenizer would begin one`,
+        `back as ${again.length} others; the tokens must begin where a text of its own would, as at the head of a file (--windows 1)`,
     );
   }
   const answer = await ask(echoRequest({ tokens: text, model }));

@@ -15,6 +15,7 @@ const name = "llama-server";
 export const llamaServer: Engine = {
   name,
   title: "llama.cpp's llama-server",
+  prompts: "ids",
   score:
     "llama-server gives log-probabilities of generated tokens alone (it ignores echo: llama.cpp issue 27174). Needles " +
     "work; for losses use --token-by-token, which costs a request a token, vLLM, SGLang, llama-cpp-python's server with " +

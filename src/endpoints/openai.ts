@@ -11,6 +11,7 @@ import type { WireRequest } from "./wire.ts";
 export const openai: Engine = {
   name: "openai",
   title: "a server with OpenAI's echo",
+  prompts: "ids",
   score: oneRequest(echoRequest, readEchoScores),
   generate: null,
   tokenize: null,

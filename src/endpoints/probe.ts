@@ -29,6 +29,7 @@ export interface EndpointFacts {
   readonly contextLength: number | null;
   /** Whether the server's tokenizer was seen to give our ids. */
   readonly tokenizer: "the same" | "not asked";
+  readonly prompts: Engine["prompts"];
   /** How losses come: of a prompt in one pass, token by token, or not at all. */
   readonly losses: "prompt" | "token by token" | "none";
   /** Greatest difference of a loss between two equal requests, nats; null where none was scored. */
@@ -77,7 +78,10 @@ export async function probeEndpoint(ask: Ask, options: ProbeOptions = {}): Promi
   const scoreContinuation = typeof score === "string" && each !== undefined ? each : score;
   if (typeof score === "string" && tokenByToken && each !== undefined) score = each;
 
-  const tokens = sample === undefined ? anyTokens : [...(sample.bos === null ? [] : [sample.bos]), ...sample.tokens];
+  const tokens =
+    sample === undefined
+      ? await (engine.probeTokens?.(ask) ?? anyTokens)
+      : [...(sample.bos === null ? [] : [sample.bos]), ...sample.tokens];
   const scorer = typeof score === "string" ? scoreContinuation : score;
   let sampleLosses: Float64Array | null = null;
   let repeatDifference: number | null = null;
@@ -95,7 +99,16 @@ export async function probeEndpoint(ask: Ask, options: ProbeOptions = {}): Promi
     score,
     scoreContinuation,
     sampleLosses,
-    facts: { engine: name, version, model, contextLength, tokenizer, losses, repeatDifference },
+    facts: {
+      engine: name,
+      version,
+      model,
+      contextLength,
+      tokenizer,
+      prompts: engine.prompts,
+      losses,
+      repeatDifference,
+    },
   };
 }
 

@@ -20,6 +20,7 @@ import type { WireRequest } from "./wire.ts";
 export const sglang: Engine = {
   name: "sglang",
   title: "SGLang",
+  prompts: "ids",
   score: oneRequest(sglangScoreRequest, readSglangScores),
   generate: async (ask, { prompt, maxTokens, stop }) => {
     const answer = await ask({

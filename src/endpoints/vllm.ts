@@ -21,6 +21,7 @@ import type { WireRequest } from "./wire.ts";
 export const vllm: Engine = {
   name: "vllm",
   title: "vLLM",
+  prompts: "ids",
   score: oneRequest(vllmScoreRequest, readVllmScores),
   generate: async (ask, { prompt, maxTokens, stop, model }) => {
     const answer = await ask({
