@@ -67,7 +67,7 @@ describe.each(["README.md", "README.zh-TW.md"])("%s", (name) => {
     expect(lines.length).toBeGreaterThan(10);
     for (const [, command, rest] of lines) {
       const options = helpOf(command!).match(/(?<= )--?[a-z-]+/g)!;
-      for (const option of rest!.replace(/#.*/, "").match(/(?<= )--?[a-z-]+/g) ?? []) {
+      for (const option of rest!.replace(/"[^"]*"|'[^']*'|#.*/g, "").match(/(?<= )--?[a-z-]+/g) ?? []) {
         expect(options, `longhand ${command} has ${option}`).toContain(option);
       }
     }
