@@ -1,7 +1,7 @@
 // longhand doctor: mistakes in a long-context configuration, and their repair.
 
 import { type Command, Option } from "commander";
-import { applyFixes } from "../advice/doctor/apply-fixes.ts";
+import { repair } from "../advice/doctor/apply-fixes.ts";
 import { parseCommand } from "../advice/doctor/command.ts";
 import { diagnose } from "../advice/doctor/diagnose.ts";
 import { doctorText } from "../advice/doctor/text.ts";
@@ -57,7 +57,7 @@ export function addDoctor(program: Command): void {
     .action(async (model: string, options: Options) => {
       const read = await inputOf(model, options);
       let diagnosis = diagnose(read.input);
-      const fixed = options.fix ? await repair(read) : null;
+      const fixed = options.fix ? await repairFiles(read) : null;
       if (fixed !== null) diagnosis = fixed.after;
       if (options.json) {
         const { model: description, ...rest } = diagnosis;
@@ -167,7 +167,7 @@ function withTarget(input: DiagnoseInput, { target }: Options, trained: number |
   return { ...input, target: Math.round(target.multiple * trained) };
 }
 
-interface Repaired {
+interface Written {
   readonly after: ReturnType<typeof diagnose>;
   readonly applied: readonly string[];
   readonly command: string | null;
@@ -175,32 +175,23 @@ interface Repaired {
   readonly path: string | null;
 }
 
-/** One repair can uncover the next: as often as anything changes. */
-const maxRounds = 8;
-
-async function repair({ input, configPath, commandPath }: Read): Promise<Repaired> {
-  let config = typeof input.config === "string" ? input.config : undefined;
-  let command = input.command;
-  const applied: string[] = [];
-  let after = diagnose(input);
-  for (let round = 0; round < maxRounds; round++) {
-    const fixed = applyFixes({ config, command }, after.findings);
-    const [nextConfig, nextCommand] = [fixed.config ?? undefined, fixed.command ?? undefined];
-    if (nextConfig === config && nextCommand === command) break;
-    applied.push(...fixed.applied);
-    [config, command] = [nextConfig, nextCommand];
-    after = diagnose({
-      ...input,
-      ...(config === undefined ? {} : { config }),
-      ...(command === undefined ? {} : { command }),
-    });
-  }
-  const isConfigChanged = config !== undefined && config !== input.config;
-  const isCommandChanged = command !== undefined && command !== input.command;
-  const path = isConfigChanged ? configPath : isCommandChanged ? commandPath : null;
-  const text = isConfigChanged ? config : command;
-  const backup = path === null || text === undefined ? null : await replaceFile(path, text);
-  return { after, applied: [...new Set(applied)], command: isCommandChanged ? command! : null, backup, path };
+async function repairFiles({ input, configPath, commandPath }: Read): Promise<Written> {
+  const { diagnosis, config, command, applied } = repair(input);
+  const isConfigChanged = config !== null && config !== input.config;
+  const isCommandChanged = command !== null && command !== input.command;
+  const writes = [
+    ...(isConfigChanged && configPath !== null ? [{ path: configPath, text: config }] : []),
+    ...(isCommandChanged && commandPath !== null ? [{ path: commandPath, text: command }] : []),
+  ];
+  const backups: string[] = [];
+  for (const { path, text } of writes) backups.push(await replaceFile(path, text));
+  return {
+    after: diagnosis,
+    applied,
+    command: isCommandChanged && commandPath === null ? command : null,
+    backup: backups[0] ?? null,
+    path: writes[0]?.path ?? null,
+  };
 }
 
 /** The old file under a name that is free; the new one in its place. */
@@ -222,12 +213,12 @@ async function replaceFile(path: string, text: string): Promise<string> {
   return backup;
 }
 
-function fixedText({ applied, command, backup, path }: Repaired, language: Language): string {
+function fixedText({ applied, command, backup, path }: Written, language: Language): string {
   const say = (en: string, chinese: string) => (language === "en" ? en : chinese);
   if (applied.length === 0) return `${say("Nothing that could be repaired.", "沒有可以自動修正的項目。")}\n\n`;
   const lines = [say(`Repaired: ${applied.join(", ")}.`, `已修正：${applied.join("、")}。`)];
   if (backup !== null)
     lines.push(say(`Wrote ${path}; the old file is ${backup}.`, `已寫入 ${path}；舊檔在 ${backup}。`));
-  if (command !== null && path === null) lines.push(say("The command, repaired:", "修正後的命令："), `  ${command}`);
+  if (command !== null) lines.push(say("The command, repaired:", "修正後的命令："), `  ${command}`);
   return `${lines.join("\n")}\n\n`;
 }

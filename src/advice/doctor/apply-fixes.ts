@@ -2,8 +2,9 @@
 // command line. The inputs are not changed; whoever writes files keeps the old one.
 
 import { isModelfile, parseCommand, quoted, shellWords } from "./command.ts";
+import { diagnose } from "./diagnose.ts";
 import { patchText } from "./json-text.ts";
-import type { DoctorFinding, Operation } from "./types.ts";
+import type { DiagnoseInput, Diagnosis, DoctorFinding, Operation } from "./types.ts";
 
 export interface Fixed {
   /** The text of config.json; null where none was given. */
@@ -66,6 +67,59 @@ export function applyFixes(
     (isDone ? applied : skipped).push(code);
   }
   return { config, command, applied, skipped };
+}
+
+/** One repair can uncover the next; more than this many in a row have not been seen. */
+const maxRounds = 8;
+
+export interface Repaired {
+  /** What is left after all repairs. */
+  readonly diagnosis: Diagnosis;
+  /** The text of config.json; null where none was given, or an object was. */
+  readonly config: string | null;
+  readonly command: string | null;
+  /** Codes that were repaired, in order, each once. */
+  readonly applied: readonly string[];
+}
+
+/**
+ * Diagnoses, applies what can be applied, and diagnoses again, until nothing changes.
+ *
+ * @param input as for `diagnose`, the configuration as text
+ * @throws RangeError as `diagnose`
+ * @example
+ * ```ts
+ * import { repair } from "longhand/advice";
+ * const config = `{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+ *   "max_position_embeddings": 16384, "rope_theta": 500000.0,
+ *   "rope_scaling": {"rope_type": "linear", "factor": "4.0"}}`;
+ * const { applied, diagnosis } = repair({ config });
+ * applied; // => ["number-in-quotes"]
+ * diagnosis.findings.some(({ severity }) => severity === "error"); // => false
+ * ```
+ */
+export function repair(input: DiagnoseInput): Repaired {
+  let current = input;
+  let diagnosis = diagnose(current);
+  const applied: string[] = [];
+  for (let round = 0; round < maxRounds; round++) {
+    const config = typeof current.config === "string" ? current.config : undefined;
+    const fixed = applyFixes({ config, command: current.command }, diagnosis.findings);
+    if (fixed.config === (config ?? null) && fixed.command === (current.command ?? null)) break;
+    applied.push(...fixed.applied);
+    current = {
+      ...current,
+      ...(fixed.config === null ? {} : { config: fixed.config }),
+      ...(fixed.command === null ? {} : { command: fixed.command }),
+    };
+    diagnosis = diagnose(current);
+  }
+  return {
+    diagnosis,
+    config: typeof current.config === "string" ? current.config : null,
+    command: current.command ?? null,
+    applied: [...new Set(applied)],
+  };
 }
 
 type CommandOperation = Exclude<Operation, { readonly path: string }>;

@@ -5,6 +5,7 @@ import type { Finding, Severity } from "../../formats/finding.ts";
 import { inspectModel } from "../inspect.ts";
 import { findingRecords, recordOf } from "./findings/index.ts";
 import { pointerOf } from "./json-text.ts";
+import { flagJson } from "./record.ts";
 import { type Prepared, prepare, type Refusal } from "./subject.ts";
 import {
   alike,
@@ -180,7 +181,7 @@ function inFlag(operations: readonly Operation[], { overrides }: Subject): reado
   }
   // vLLM's older flags hold the dict alone.
   if (!/overrid/.test(overrides.flag)) return [];
-  return [{ op: "set-flag", flag: overrides.flag, value: JSON.stringify(value) }];
+  return [{ op: "set-flag", flag: overrides.flag, value: flagJson(value) }];
 }
 
 /** An override that is no object. */

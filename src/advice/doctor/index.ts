@@ -1,6 +1,6 @@
 // The doctor of long-context configurations.
 
-export { applyFixes, type Fixed } from "./apply-fixes.ts";
+export { applyFixes, type Fixed, type Repaired, repair } from "./apply-fixes.ts";
 export { type Flag, isModelfile, type ParsedCommand, parseCommand } from "./command.ts";
 export { diagnose } from "./diagnose.ts";
 export { findingRecords, recordOf } from "./findings/index.ts";

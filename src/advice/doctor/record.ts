@@ -53,3 +53,8 @@ export function ropeDict(subject: Subject): { path: string; dict: Readonly<Recor
 export function ownValue(subject: Subject, key: string): unknown {
   return valueAt(subject.effective, `${subject.textPath}${pointerOf(key)}`);
 }
+
+/** JSON for a flag of a Python server, which takes a factor without a decimal point for something else (linear). */
+export function flagJson(value: unknown): string {
+  return JSON.stringify(value).replace(/"factor":(\d+)(?=[,}])/g, '"factor":$1.0');
+}

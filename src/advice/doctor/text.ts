@@ -60,8 +60,11 @@ function paragraph({ got, expected, why, fix, chinese }: DoctorFinding, language
     const first = stands === "" ? `expected ${expected}` : `${stands}; expected ${expected}`;
     return [first, why, fix].filter(Boolean).map(sentence).join(" ");
   }
-  const wanted = chinese.expected === "" ? expected : chinese.expected;
-  const first = stands === "" ? `應為 ${wanted}。` : `目前是 ${stands}，應為 ${wanted}。`;
+  // What a reader says is English; of it only a value stands in a Chinese sentence.
+  const value = /^(?:"[^"]*"(?:: \S+)?|-?\d[\d.e+-]*(?![\w.]))/.exec(expected)?.[0] ?? "";
+  const wanted = chinese.expected === "" ? value : chinese.expected;
+  const parts = [stands === "" ? "" : `目前是 ${stands}`, wanted === "" ? "" : `應為 ${wanted}`].filter(Boolean);
+  const first = parts.length === 0 ? "" : `${parts.join("，")}。`;
   return `${first.replace(/。。$/, "。")}${chinese.why}${chinese.fix}`;
 }
 

@@ -2,13 +2,13 @@
 
 import type { DoctorEngine } from "./types.ts";
 
-/** The newest version of each engine whose source was read. */
+/** The newest version of each engine whose source was read; a month for those without numbers that last. */
 export const readVersions: { readonly [E in DoctorEngine]: string } = {
   transformers: "5.24.0",
   vllm: "0.33.0",
   sglang: "0.5.23",
-  "llama.cpp": "b7200",
-  ollama: "0.13.0",
+  "llama.cpp": "2026-08",
+  ollama: "2026-08",
   "mlx-lm": "0.32.2",
   exllamav2: "0.3.2",
   exllamav3: "1.6.5",

@@ -3,7 +3,7 @@
 import { isObject } from "../../../formats/huggingface/values.ts";
 import { pointerOf, valueAt } from "../json-text.ts";
 import { llamaReach } from "../llama-scaling.ts";
-import { both, ownValue, ropeDict, set, tokens } from "../record.ts";
+import { both, flagJson, ownValue, ropeDict, set, tokens } from "../record.ts";
 import type { FindingRecord, Operation, Subject } from "../types.ts";
 import { gemma3, gpt2, llama2, llama31, llama31Dict, phi3, phiLists, qwen3, qwenYarn } from "./base.ts";
 
@@ -531,7 +531,7 @@ function overrideFlag(subject: Subject, dict: Readonly<Record<string, unknown>>,
   const { rope_type: ropeType, ...rest } = dict;
   const own = { rope_parameters: { rope_type: ropeType, ...base, ...rest }, max_position_embeddings: length };
   const part = subject.textPath.slice(1);
-  return { op: "set-flag", flag, value: JSON.stringify(part === "" ? own : { [part]: own }) };
+  return { op: "set-flag", flag, value: flagJson(part === "" ? own : { [part]: own }) };
 }
 
 /** Qwen 3 claims 40,960 (32,768 and an answer of 8,192); its makers count YaRN's factor from 32,768. */

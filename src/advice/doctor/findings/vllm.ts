@@ -4,7 +4,7 @@
 import { isObject, type JsonObject } from "../../../formats/huggingface/values.ts";
 import { flagOf, numberOf } from "../command.ts";
 import { pointerKeys, valueAt } from "../json-text.ts";
-import { both, code, dropFlag, set, setFlag, show, tokens } from "../record.ts";
+import { both, code, dropFlag, flagJson, set, setFlag, show, tokens } from "../record.ts";
 import type { FindingRecord, Operation, Subject } from "../types.ts";
 import { isBefore } from "../versions.ts";
 import { llama2, phi3, phiLists, qwen3, qwenVl } from "./base.ts";
@@ -106,7 +106,7 @@ export const vllm: readonly FindingRecord[] = [
               dropFlag("--rope-theta"),
               setFlag(
                 "--hf-overrides",
-                JSON.stringify(fullOverride(subject, theta === null ? whole : { ...whole, rope_theta: theta })),
+                flagJson(fullOverride(subject, theta === null ? whole : { ...whole, rope_theta: theta })),
               ),
             ];
       yield {
@@ -166,7 +166,7 @@ export const vllm: readonly FindingRecord[] = [
         where: `--hf-overrides ${found.path}`,
         got: found.dict,
         expected: both(`"${wanted}", which vLLM ${subject.version} reads`, `vLLM ${subject.version} 讀的 "${wanted}"`),
-        operations: [setFlag("--hf-overrides", JSON.stringify({ ...rest, ...full }))],
+        operations: [setFlag("--hf-overrides", flagJson({ ...rest, ...full }))],
       };
     },
   },
@@ -204,7 +204,7 @@ export const vllm: readonly FindingRecord[] = [
         operations: [
           setFlag(
             subject.overrides!.flag,
-            JSON.stringify(withValue(subject.overrides!.value, `${found.path}/rope_theta`, theta)),
+            flagJson(withValue(subject.overrides!.value, `${found.path}/rope_theta`, theta)),
           ),
         ],
       };
@@ -224,7 +224,7 @@ export const vllm: readonly FindingRecord[] = [
     broken: {
       config: qwenVl(),
       command:
-        'vllm serve Qwen/Qwen2.5-VL-7B-Instruct --hf-overrides \'{"rope_parameters":{"rope_type":"yarn","rope_theta":1000000,"factor":2.0,"original_max_position_embeddings":32768,"mrope_section":[16,24,24]}}\'',
+        'vllm serve Qwen/Qwen2.5-VL-7B-Instruct --hf-overrides \'{"rope_parameters":{"rope_type":"yarn","rope_theta":1000000,"factor":4.0,"original_max_position_embeddings":32768,"mrope_section":[16,24,24]}}\'',
     },
     *check(subject) {
       if (subject.textPath === "" || subject.overrides === null) return;
@@ -239,7 +239,7 @@ export const vllm: readonly FindingRecord[] = [
           where: `${subject.overrides.flag} /${name}`,
           got: value,
           expected: code(`{"${part}": {"${name}": ...}}`),
-          operations: [setFlag(subject.overrides.flag, JSON.stringify(nested))],
+          operations: [setFlag(subject.overrides.flag, flagJson(nested))],
         };
         return;
       }
@@ -280,7 +280,7 @@ export const vllm: readonly FindingRecord[] = [
         operations: [
           setFlag(
             "--hf-overrides",
-            JSON.stringify(withValue(subject.overrides!.value, found.path, { rope_type: type, ...rest })),
+            flagJson(withValue(subject.overrides!.value, found.path, { rope_type: type, ...rest })),
           ),
         ],
       };
@@ -414,7 +414,7 @@ function lengthOperations(subject: Subject, length: number): readonly Operation[
   return [
     setFlag(
       subject.overrides.flag,
-      JSON.stringify(withValue(subject.overrides.value, `${part}/max_position_embeddings`, length)),
+      flagJson(withValue(subject.overrides.value, `${part}/max_position_embeddings`, length)),
     ),
   ];
 }
