@@ -3,11 +3,11 @@
 
 import type { JSX } from "preact";
 import type { NeedleMap } from "../../src/evaluation/report/model.ts";
-import { foundOf, shortCount } from "../../src/evaluation/report/numbers.ts";
+import { fixed, foundOf, shortCount } from "../../src/evaluation/report/numbers.ts";
 import { words } from "../shell/preferences.ts";
 import { Canvas, type Surface } from "./canvas.tsx";
 
-const left = 46;
+const left = 54;
 const foot = 22;
 const row = 34;
 
@@ -39,7 +39,7 @@ export function HeatMaps({ maps }: { readonly maps: readonly NeedleMap[] }): JSX
   );
 }
 
-const depthText = (depth: number): string => `${Math.round(100 * depth)} %`;
+const depthText = (depth: number): string => `${fixed(100 * depth, Number.isInteger(100 * depth) ? 0 : 1)} %`;
 
 function sentence({ strategy, lengths, depths, cells }: NeedleMap): string {
   const text = words.value.runs;

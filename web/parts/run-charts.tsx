@@ -125,6 +125,7 @@ function Plot({ chart, hidden }: { readonly chart: Chart; readonly hidden: Reado
   return (
     <figure class="figure run-chart">
       <figcaption>{chart.title[said]}</figcaption>
+      <p class="hint run-axis">{chart.yLabel[said]}</p>
       <div ref={place} role="img" aria-label={sentence(chart, shown)} />
       <ul class="run-reading">
         {readings.length === 0 ? (
@@ -174,6 +175,11 @@ function columnsOf(curves: readonly Curve[]): uPlot.AlignedData {
   ];
 }
 
+/** A band's end has no line, and no say in the axis: with two windows it may be far off. */
+const bandEnd: uPlot.Series = { stroke: "transparent", width: 0, auto: false, spanGaps: true, points: { show: false } };
+/** Room for a mark's label above the plot. */
+const markRow = 13;
+
 function optionsOf(chart: Chart, curves: readonly Curve[], width: number, read: Signal<number | null>): uPlot.Options {
   const said = language.peek();
   const css = getComputedStyle(document.documentElement);
@@ -191,14 +197,14 @@ function optionsOf(chart: Chart, curves: readonly Curve[], width: number, read: 
       spanGaps: true,
       points: { show: true, size: 5, fill: colourOf(style), stroke: colourOf(style) },
     },
-    { stroke: "transparent", width: 0, spanGaps: true, points: { show: false } },
-    { stroke: "transparent", width: 0, spanGaps: true, points: { show: false } },
+    bandEnd,
+    bandEnd,
   ]);
   return {
     width,
     height,
     legend: { show: false },
-    padding: [22, 14, 0, 0],
+    padding: [10 + markRow * Math.max(1, chart.marks.length), 14, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: {
       x: { time: false, range: () => [chart.from, chart.to], ...(chart.xScale === "log" ? { distr: 3, log: 2 } : {}) },
@@ -208,7 +214,8 @@ function optionsOf(chart: Chart, curves: readonly Curve[], width: number, read: 
       {
         ...axis,
         label: chart.xLabel[said],
-        labelSize: 20,
+        labelSize: 18,
+        size: 34,
         grid: lines,
         ticks: lines,
         splits: () => fitting(chart.ticks, width),
@@ -217,15 +224,13 @@ function optionsOf(chart: Chart, curves: readonly Curve[], width: number, read: 
       },
       {
         ...axis,
-        label: chart.yLabel[said],
-        labelSize: 20,
-        size: 52,
+        size: 46,
         grid: lines,
         ticks: lines,
         values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick, 3).replace("-", "−"))),
         ...(isDifference
           ? {
-              splits: (made: uPlot): number[] => differenceTicks(made.scales.y!.min!, made.scales.y!.max!),
+              splits: (made: uPlot): number[] => differenceTicks(made),
               filter: (_: uPlot, ticks: number[]): number[] => ticks,
             }
           : {}),
@@ -254,11 +259,17 @@ function fitting(ticks: readonly number[], width: number): number[] {
   return ticks.filter((_, i) => (ticks.length - 1 - i) % every === 0);
 }
 
-const differenceSteps = [0, 0.01, 0.1, 1, 10];
-function differenceTicks(low: number, high: number): number[] {
-  return [...differenceSteps.slice(1).map((step) => -step), ...differenceSteps]
-    .filter((step) => step >= low && step <= high)
-    .sort((a, b) => a - b);
+/** The first ones are those that are kept where there is no room for all. */
+const differenceSteps = [0, 1, -1, 0.1, -0.1, 10, -10, 0.01, -0.01];
+function differenceTicks(made: uPlot): number[] {
+  const { min = 0, max = 0 } = made.scales.y!;
+  const kept: number[] = [];
+  for (const step of differenceSteps) {
+    const at = made.valToPos(step, "y");
+    const hasRoom = kept.every((other) => Math.abs(made.valToPos(other, "y") - at) >= 15);
+    if (step >= min! && step <= max! && hasRoom) kept.push(step);
+  }
+  return kept.sort((a, b) => a - b);
 }
 
 /** Around 0, which is always seen. */
@@ -285,17 +296,19 @@ function drawMarks(made: uPlot, chart: Chart, colour: (name: string) => string):
   ctx.lineWidth = 1.5 * ratio;
   ctx.font = `${12 * ratio}px system-ui, sans-serif`;
   ctx.textBaseline = "bottom";
-  for (const { x, label } of chart.marks) {
+  for (const [i, { x, label }] of chart.marks.entries()) {
     if (x < chart.from || x > chart.to) continue;
+    // One above the other: two lengths may lie close.
+    const top = bbox.top - (3 + markRow * i) * ratio;
     const at = Math.round(made.valToPos(x, "x", true));
     ctx.setLineDash([4 * ratio, 3 * ratio]);
     ctx.beginPath();
-    ctx.moveTo(at, bbox.top - 6 * ratio);
+    ctx.moveTo(at, top - 4 * ratio);
     ctx.lineTo(at, bbox.top + bbox.height);
     ctx.stroke();
     const onRight = at > bbox.left + bbox.width / 2;
     ctx.textAlign = onRight ? "right" : "left";
-    ctx.fillText(label[language.peek()], at + (onRight ? -5 : 5) * ratio, bbox.top - 4 * ratio);
+    ctx.fillText(label[language.peek()], at + (onRight ? -5 : 5) * ratio, top);
   }
   ctx.restore();
 }

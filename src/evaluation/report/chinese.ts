@@ -30,6 +30,11 @@ const rules: readonly Rule[] = [
     "(.+); (.+), and is {nats} behind {s} beyond {n}\\.",
     (first, rest, x, best, n) => `${reach(first)}；${cost(rest)}；超過 ${n} 之後比 ${best} 差 ${interval(x)}。`,
   ),
+  // Before the sentence about a strategy, which it would also be.
+  rule(
+    "Unscaled, the model does no better than forgetting \\(a tie\\)\\.",
+    () => "不縮放時，模型不比直接遺忘好（平手）。",
+  ),
   rule("{s} (?:does|do) no better than forgetting \\(a tie\\)\\.", (s) => `${list(s)} 不比直接遺忘好（平手）。`),
   rule(
     "{s} loses to simply forgetting \\(the last {n} tokens\\) by {nats}\\.",
@@ -42,10 +47,6 @@ const rules: readonly Rule[] = [
   rule(
     "Unscaled, the model reads to {n}; beyond {n} it loses to forgetting by {nats}\\.",
     (to, n, x) => `不縮放時，模型可讀到 ${to} 個 token；超過 ${n} 之後輸給直接遺忘 ${interval(x)}。`,
-  ),
-  rule(
-    "Unscaled, the model does no better than forgetting \\(a tie\\)\\.",
-    () => "不縮放時，模型不比直接遺忘好（平手）。",
   ),
   rule(
     "The file does not say at which length the model was trained, so no strategy can be called an extension\\.",
