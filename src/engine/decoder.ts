@@ -27,6 +27,8 @@ export interface Wanted {
   readonly lossesFrom?: number;
   /** The logits after each of the last so many tokens. */
   readonly logits?: number;
+  /** The likeliest token after the last one, in place of logits: the vocabulary stays in the graph. */
+  readonly likeliest?: boolean;
   /** Few rows may run in the session for them, whose products round activations; logits only. */
   readonly fast?: boolean;
 }
@@ -36,6 +38,8 @@ export interface Computed {
   readonly losses: Float64Array;
   /** [wanted.logits, V]; the view is valid until the next call. */
   readonly logits: Float32Array;
+  /** The first of equals; null when it was not wanted. */
+  readonly likeliest: number | null;
   /** Tokens that ran, those reused not counted. */
   readonly tokensRun: number;
 }
@@ -218,7 +222,8 @@ export class Decoder {
     this.expectRoom(tokens.length);
     // A loss of token i needs row i − 1; the last token itself need not run for its own loss.
     const lossesFrom = wanted.lossesFrom ?? tokens.length;
-    const logits = wanted.logits ?? 0;
+    const { likeliest = false } = wanted;
+    const logits = likeliest ? 1 : (wanted.logits ?? 0);
     const end = logits > 0 ? tokens.length : wanted.lossesFrom === undefined ? tokens.length : tokens.length - 1;
     const firstRow = Math.min(wanted.lossesFrom === undefined ? end : lossesFrom - 1, end - logits);
     const fast =
@@ -231,6 +236,7 @@ export class Decoder {
     const { vocabSize } = this.#spec;
     const losses = new Float64Array(Math.max(0, tokens.length - lossesFrom));
     let out: Float32Array = new Float32Array(0);
+    let best: number | null = null;
     const start = past;
     this.#key = tables.key;
     this.#remember(tokens, past);
@@ -256,11 +262,15 @@ export class Decoder {
         feeds.rows = indices(numLosses, (i) => lossRows.from - past + i);
         feeds.targets = indices(numLosses, (i) => tokens[lossRows.from + i + 1]!);
       }
-      const fetches = [...(numLosses > 0 ? ["losses"] : []), ...(numLogits > 0 ? ["logits"] : [])];
+      const ofLogits = likeliest ? ["likeliest", "logitSums"] : ["logits"];
+      const fetches = [...(numLosses > 0 ? ["losses"] : []), ...(numLogits > 0 ? ofLogits : [])];
       const got = await session.run(feeds, fetches);
       if (session === this.#exact && past <= this.#exactLength) this.#exactLength = past + count;
       if (numLosses > 0) losses.set(got.losses!.data as Float32Array, lossRows.from + 1 - lossesFrom);
-      if (numLogits > 0) {
+      if (numLogits > 0 && likeliest) {
+        expectFinite("sum of logits", got.logitSums!.data as Float32Array, 0);
+        best = Number(got.likeliest!.data[0]);
+      } else if (numLogits > 0) {
         const rows = got.logits!.data as Float32Array;
         if (numLogits === logits) {
           out = rows;
@@ -275,7 +285,7 @@ export class Decoder {
     }
     expectFinite("loss", losses, lossesFrom);
     expectFinite("logit", out, 0);
-    return { losses, logits: out, tokensRun: end - start };
+    return { losses, logits: out, likeliest: best, tokensRun: end - start };
   }
 
   async #fastSession(): Promise<Session | null> {

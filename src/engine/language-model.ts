@@ -24,7 +24,7 @@ import { cacheSizes, Decoder, type RunOptions } from "./decoder.ts";
 import { chooseCapacity, choosePrecision, type LoadModelOptions, type Precision } from "./load-options.ts";
 import { onnxRuntimeBackend } from "./onnxruntime/index.ts";
 import { readParameters, weightsOf } from "./parameters.ts";
-import { argMax, logProbability, type SamplingOptions, sampler } from "./sampling.ts";
+import { argMax, isGreedy, logProbability, type SamplingOptions, sampler } from "./sampling.ts";
 
 /** How a call sees positions. */
 export interface EncodingOptions {
@@ -344,6 +344,7 @@ export class LanguageModel implements AsyncDisposable {
       throw new RangeError(`generate: expected maxTokens to be an integer of at least 1, got ${maxTokens}`);
     }
     const choose = sampler(options);
+    const wanted = isGreedy(options) && options.logProbabilities !== true ? { likeliest: true } : { logits: 1 };
     const positions = this.positions(options);
     const reading = this.#reading(positions, options, "growing");
     this.#expectLength(prompt.length, positions);
@@ -358,8 +359,13 @@ export class LanguageModel implements AsyncDisposable {
     for (let length = prompt.length; length < most; length++) {
       this.#alive();
       if (reading === "growing" && positions.key(length) !== tables.key) tables = positions.tables(length);
-      const { logits } = await this.#decoder.run(ids.subarray(0, length), tables, { logits: 1, fast }, options);
-      const token = choose(logits);
+      const { logits, likeliest } = await this.#decoder.run(
+        ids.subarray(0, length),
+        tables,
+        { ...wanted, fast },
+        options,
+      );
+      const token = likeliest ?? choose(logits);
       if (stop.includes(token)) break;
       ids[length] = token;
       yield { token, logProbability: options.logProbabilities ? logProbability(logits, token) : null };

@@ -44,10 +44,21 @@ export function sampler(options: SamplingOptions = {}): (logits: Float32Array) =
     temperature === 0 ? argMax(logits) : draw(logits, temperature, topK ?? logits.length, topP, stream);
 }
 
+/** Whether the likeliest token is taken, so that no other logit matters. */
+export function isGreedy({ temperature = 0 }: SamplingOptions): boolean {
+  return temperature === 0;
+}
+
 /** The index of the largest; the first of equals. */
 export function argMax(logits: Float32Array): number {
   let best = 0;
-  for (let i = 1; i < logits.length; i++) if (logits[i]! > logits[best]!) best = i;
+  let most = logits[0]!;
+  for (let i = 1; i < logits.length; i++) {
+    if (logits[i]! > most) {
+      most = logits[i]!;
+      best = i;
+    }
+  }
   return best;
 }
 

@@ -33,7 +33,7 @@ import {
 import { chooseCapacity, choosePrecision, type LoadModelOptions, type Precision } from "./load-options.ts";
 import { onnxRuntimeBackend } from "./onnxruntime/index.ts";
 import { readParameters, weightsOf } from "./parameters.ts";
-import { argMax, logProbability, sampler } from "./sampling.ts";
+import { argMax, isGreedy, logProbability, sampler } from "./sampling.ts";
 import { chunkRows, Encoder, embeddedSession } from "./sequence-to-sequence.ts";
 
 export interface SequenceToSequenceGenerateOptions extends GenerateOptions {
@@ -317,6 +317,7 @@ export class SequenceToSequenceModel implements AsyncDisposable {
       throw new RangeError(`generate: expected maxTokens to be an integer of at least 1, got ${maxTokens}`);
     }
     const choose = sampler(options);
+    const wanted = isGreedy(options) && options.logProbabilities !== true ? { likeliest: true } : { logits: 1 };
     const positions = this.positions(options);
     const source = this.#checked(encoderTokens, "encoder");
     this.#checked(prompt, "decoder");
@@ -329,8 +330,14 @@ export class SequenceToSequenceModel implements AsyncDisposable {
     const fast = options.exact !== true;
     for (let length = prompt.length; length < most; length++) {
       this.#alive();
-      const { logits } = await this.#run(source, positions, ids.subarray(0, length), { logits: 1, fast }, options);
-      const token = choose(logits);
+      const { logits, likeliest } = await this.#run(
+        source,
+        positions,
+        ids.subarray(0, length),
+        { ...wanted, fast },
+        options,
+      );
+      const token = likeliest ?? choose(logits);
       if (stop.includes(token)) break;
       ids[length] = token;
       yield { token, logProbability: options.logProbabilities ? logProbability(logits, token) : null };

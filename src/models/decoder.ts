@@ -112,7 +112,8 @@ const float32: WeightForm = { kind: "float32" };
  * another bias `bias.G` [H, distances], column d what is added at distance d, and `keys` [keys], the positions 0, 1, … of
  * all keys; for one that the distance does not decide `bias.G` [1, H, tokens, keys]; where positions are embedded, `positionRows` [tokens, E]; with queryFactors `queryFactors.G` [tokens].
  * With `windowCaches`, a group of layers with a window has `pastLength.G` [] besides, and tables of its own length.
- * Outputs: `losses` [rows], `logits` [logitRows, V]. States: `key.L`, `value.L` [1, K, capacity, D], wider with columns.
+ * Outputs: `losses` [rows]; of the rows that `logitRows` chooses `logits` [logitRows, V], or of each the index and the sum
+ * of them alone, `likeliest` and `logitSums` [logitRows]. States: `key.L`, `value.L` [1, K, capacity, D], wider with columns.
  *
  * @throws RangeError when the spec's sizes contradict each other, naming the layer
  */
@@ -142,9 +143,14 @@ export interface Blocks {
   rows(weight: string, count: number, width: number, indices: Value): Value;
   /** A sink for each head, where the options want one. */
   sinks(spec: AttentionSpec, name: string): Value | undefined;
-  /** The loss of targets [rows] after hidden [rows, E]. */
-  losses(hidden: Value, targets: Value): Value;
-  logits(hidden: Value): Value;
+  /** A decoder's outputs after hidden [tokens, E]; without `asked` no losses. */
+  outputs(hidden: Value, asked: AskedLosses | undefined, logitRows: Value): void;
+}
+
+/** The rows whose loss is wanted, and the token that follows each. */
+export interface AskedLosses {
+  readonly rows: Value;
+  readonly targets: Value;
 }
 
 /** A graph of a model's weights, made by `body` from the blocks that decoders are made of. */
@@ -185,8 +191,7 @@ class Builder {
       mlp: (x, spec, name) => this.#mlp(x, spec, name),
       rows: (weight, count, width, indices) => this.#rows(weight, count, width, indices),
       sinks: (spec, name) => this.#sinks(spec, name),
-      losses: (hidden, targets) => this.#losses(hidden, targets),
-      logits: (hidden) => this.#logits(hidden),
+      outputs: (hidden, asked, logitRows) => this.#outputs(hidden, asked, logitRows),
     };
   }
 
@@ -211,8 +216,7 @@ class Builder {
     });
     g.scope("head", () => {
       const hidden = spec.finalNorm === null ? x : this.#norm(x, spec.finalNorm, "finalNorm");
-      if (asked !== undefined) g.output("losses", this.#losses(g.gather(hidden, asked.rows), asked.targets));
-      g.output("logits", this.#logits(g.gather(hidden, logitRows)));
+      this.#outputs(hidden, asked, logitRows);
     });
   }
 
@@ -421,6 +425,16 @@ class Builder {
   }
 
   // The head.
+
+  #outputs(hidden: Value, asked: AskedLosses | undefined, logitRows: Value): void {
+    const g = this.#g;
+    if (asked !== undefined) g.output("losses", this.#losses(g.gather(hidden, asked.rows), asked.targets));
+    const logits = this.#logits(g.gather(hidden, logitRows));
+    g.output("logits", logits);
+    // For greedy decoding one id leaves in place of a row, and a sum that is finite where every logit is.
+    g.output("likeliest", g.argMax(logits, 1));
+    g.output("logitSums", g.sum(logits, 1));
+  }
 
   /** ln Σ e^logit − logit[target], chunk by chunk. */
   #losses(hidden: Value, targets: Value): Value {

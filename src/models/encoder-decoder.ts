@@ -187,8 +187,7 @@ function decoder(blocks: Blocks, spec: ModelSpec, withLosses: boolean): void {
   g.scope("head", () => {
     const hidden = spec.finalNorm === null ? x : norm(x, spec.finalNorm, "finalNorm");
     const flat = g.reshape(hidden, ["tokens", hiddenSize]);
-    if (asked !== undefined) g.output("losses", blocks.losses(g.gather(flat, asked.rows), asked.targets));
-    g.output("logits", blocks.logits(g.gather(flat, logitRows)));
+    blocks.outputs(flat, asked, logitRows);
   });
 }
 

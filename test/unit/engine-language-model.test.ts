@@ -9,6 +9,7 @@ import { alibi, rope } from "../../src/encodings/index.ts";
 import {
   type Backend,
   DisposedError,
+  type GenerateOptions,
   type LanguageModel,
   loadLanguageModel,
   onnxRuntimeBackend,
@@ -26,6 +27,8 @@ let path: string;
 let model: LanguageModel;
 let loads = 0;
 let runs = 0;
+/** Outputs that left the graph. */
+const fetched = new Set<string>();
 
 /** ONNX Runtime, counted. */
 const counted = (): Backend => {
@@ -37,6 +40,7 @@ const counted = (): Backend => {
       const session = await backend.load(graph, weights, options);
       const run: Session["run"] = (feeds, fetches) => {
         runs++;
+        for (const name of fetches ?? []) fetched.add(name);
         return session.run(feeds, fetches);
       };
       return new Proxy(session, {
@@ -288,6 +292,20 @@ describe("generate", () => {
     expect(await collect(model, [1], { maxTokens: 12, temperature: 5, topP: 1e-9 })).toEqual(greedy);
   });
 
+  test("greedy, one id leaves the graph in place of logits, and the text is that of logits", async () => {
+    const text = async (options: GenerateOptions): Promise<number[]> => {
+      const out: number[] = [];
+      fetched.clear();
+      for await (const { token } of model.generate(ids, { ...options, maxTokens: 12 })) out.push(token);
+      return out;
+    };
+    const greedy = await text({});
+    expect([...fetched].sort()).toEqual(["likeliest", "logitSums"]);
+    expect(await text({ logProbabilities: true })).toEqual(greedy);
+    expect([...fetched]).toEqual(["logits"]);
+    expect(await text({ temperature: 1, topK: 1 })).toEqual(greedy);
+  });
+
   test("ends before a stop token, and gives log-probabilities when asked", async () => {
     const greedy = await collect(model, [1], { maxTokens: 12 });
     const end = greedy[6]!;
@@ -356,6 +374,9 @@ describe("broken weights", () => {
       weights.get("model.norm.weight")!.data[value] = 3e38;
     await using large = await loadLanguageModel(writeTinyModel(join(folder, "large"), weights));
     await expect(large.score(ids)).rejects.toThrow(/expected every loss to be finite/);
+    await expect(large.generate(ids).next()).rejects.toThrow(/expected every sum of logits to be finite/);
+    const withLogits = large.generate(ids, { logProbabilities: true });
+    await expect(withLogits.next()).rejects.toThrow(/expected every logit to be finite/);
   });
 
   test("tensors that nothing reads are a finding", async () => {
