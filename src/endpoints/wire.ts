@@ -167,7 +167,8 @@ function statusError(
 /** What a server says of an error: OpenAI's form, FastAPI's, or plain text. */
 function messageOf(text: string): string {
   try {
-    const value = JSON.parse(text) as { error?: unknown; message?: unknown; detail?: unknown } | null;
+    const value = JSON.parse(text) as { error?: unknown; message?: unknown; detail?: unknown } | string | null;
+    if (typeof value === "string") return value;
     const error = value?.error as { message?: unknown } | string | undefined;
     const said = (typeof error === "object" ? error?.message : error) ?? value?.message ?? value?.detail;
     if (said !== undefined) return typeof said === "string" ? said : JSON.stringify(said);

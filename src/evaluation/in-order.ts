@@ -11,8 +11,8 @@
  * @example
  * ```ts
  * import { inOrder } from "longhand/evaluation";
- * const seen: number[] = [];
- * const slowFirst = (ms: number) => new Promise<number>((resolve) => setTimeout(() => resolve(ms), ms));
+ * const seen = [];
+ * const slowFirst = (ms) => new Promise((resolve) => setTimeout(() => resolve(ms), ms));
  * await inOrder([20, 1], 2, slowFirst, async (_, ms) => void seen.push(ms));
  * seen; // => [20, 1]
  * ```

@@ -56,7 +56,8 @@ beforeAll(async () => {
     threads: 1,
   });
   served = { model, tokenizer };
-});
+  // A busy machine loads the runtime in tens of seconds.
+}, 240_000);
 afterAll(() => model?.dispose());
 
 /** No waiting in tests. */
