@@ -129,7 +129,7 @@ export const diffDialects: readonly Dialect[] = dialects.filter(
  * });
  * const [group] = diffEngines(model, { between: ["transformers-5", "exllamav2"] });
  * const [{ frequencies }] = group.disagreements;
- * [frequencies.pair, frequencies.position]; // => [24, 322]
+ * [frequencies.pair, frequencies.position]; // => [28, 192]
  * ```
  */
 export function diffEngines(model: ModelDescription, options: DiffOptions = {}): EngineDiff[] {

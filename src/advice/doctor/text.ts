@@ -54,16 +54,22 @@ function findingLines(finding: DoctorFinding, palette: Palette, columns: number,
   ];
 }
 
-function paragraph({ got, expected, why, fix, chinese }: DoctorFinding, language: Language): string {
+function paragraph({ code, got, expected, why, fix, chinese }: DoctorFinding, language: Language): string {
+  // Where a reader had to assume something, it is no expectation of the file.
+  const isAssumed = /(^assumed-|-assumed$|^class-default$|^class-preset$|^head-dim-computed$)/.test(code);
   const stands = got === null || got === undefined ? "" : shown(got);
   if (language === "en") {
-    const first = stands === "" ? `expected ${expected}` : `${stands}; expected ${expected}`;
+    const word = isAssumed ? "assumed" : "expected";
+    const first = stands === "" ? `${word} ${expected}` : `${stands}; ${word} ${expected}`;
     return [first, why, fix].filter(Boolean).map(sentence).join(" ");
   }
   // What a reader says is English; of it only a value stands in a Chinese sentence.
   const value = /^(?:"[^"]*"(?:: \S+)?|-?\d[\d.e+-]*(?![\w.]))/.exec(expected)?.[0] ?? "";
   const wanted = chinese.expected === "" ? value : chinese.expected;
-  const parts = [stands === "" ? "" : `目前是 ${stands}`, wanted === "" ? "" : `應為 ${wanted}`].filter(Boolean);
+  const parts = [
+    stands === "" ? "" : `目前是 ${stands}`,
+    wanted === "" ? "" : `${isAssumed ? "假設為" : "應為"} ${wanted}`,
+  ].filter(Boolean);
   const first = parts.length === 0 ? "" : `${parts.join("，")}。`;
   return `${first.replace(/。。$/, "。")}${chinese.why}${chinese.fix}`;
 }

@@ -128,8 +128,8 @@ export const lengths: readonly FindingRecord[] = [
     engines: [],
     title: both("YaRN's factor and the two lengths disagree", "YaRN 的因子與兩個長度對不起來"),
     why: both(
-      "The factor written is computed with; the length that the file claims is another one, and vLLM 0.32 and later admit only the claimed length.",
-      "實際以寫出的因子計算；檔案宣稱的卻是另一個長度，而 vLLM 0.32 以後只接受宣稱的長度。",
+      "The factor written is computed with; the length that the file claims is another one, and vLLM 0.31 and later admit only the claimed length.",
+      "實際以寫出的因子計算；檔案宣稱的卻是另一個長度，而 vLLM 0.31 以後只接受宣稱的長度。",
     ),
     fix: both(
       "Write max_position_embeddings as factor times the original length.",
