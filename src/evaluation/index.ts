@@ -1,6 +1,6 @@
 // longhand/evaluation: how far a model reads, measured, and kept in run folders.
 //
-//   text ── tasks/windows ──► tasks (loss by position, perplexity, retrieval) over a ScoringModel (model.ts)
+//   text ── compare/plan: windows ──► tasks (loss by position, perplexity, retrieval) over a ScoringModel (model.ts)
 //   strategies: which positions a task runs under ──► rows ──► run-folder ──► statistics ──► a verdict
 
 export * from "./compare/index.ts";

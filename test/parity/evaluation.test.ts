@@ -8,7 +8,6 @@ import {
   type CompareJob,
   compareIdentity,
   compareResult,
-  cutWindows,
   generatedHaystack,
   logBins,
   lossByPosition,
@@ -19,10 +18,12 @@ import {
   parseEvaluationStrategy,
   perplexityOf,
   perplexityWindows,
+  placeWindows,
   readRun,
   runCompare,
   scorePerplexityWindow,
   sumBin,
+  windowTokens,
 } from "../../src/evaluation/index.ts";
 import { byteTokenizer } from "../../src/formats/index.ts";
 import { checkpoint } from "../support/checkpoints.ts";
@@ -42,7 +43,8 @@ const golden: {
 
 const { trainedLength, target, bos } = golden;
 const bins = logBins({ length: target, trainedLength });
-const windows = cutWindows(golden.text, { length: target, bos });
+const places = placeWindows([golden.text.length], target - 1, 1000);
+const windows = places.map(({ start }) => windowTokens(golden.text, start, target, bos));
 
 let model: LanguageModel;
 beforeAll(async () => {
@@ -67,7 +69,7 @@ function losses(name: string): Promise<Float64Array[]> {
     const strategy = parseEvaluationStrategy(name, { trainedLength, target });
     known = (async () => {
       const out: Float64Array[] = [];
-      for (const { tokens } of windows) out.push(await lossByPosition(model, tokens, strategy, { bos, trainedLength }));
+      for (const tokens of windows) out.push(await lossByPosition(model, tokens, strategy, { bos, trainedLength }));
       return out;
     })();
     cache.set(name, known);
@@ -106,7 +108,7 @@ test("the short cost is transformers' on sequences of the trained length, and no
   const short = async (name: string) => {
     const strategy = parseEvaluationStrategy(name, { trainedLength, target });
     const out = [];
-    for (const { tokens } of windows) {
+    for (const tokens of windows) {
       const window = await lossByPosition(model, tokens.slice(0, trainedLength), strategy, { bos, trainedLength });
       out.push(sumBin(window, { from: 1, to: trainedLength }));
     }
@@ -160,7 +162,6 @@ test("a compare's rows, read back from its run, are transformers' bin for bin", 
   const strategies = [...new Set(own)].map((name) => parseEvaluationStrategy(name, { trainedLength, target }));
   const tokenizer = byteTokenizer();
   const texts = [{ name: "text", sha256: "", tokens: golden.text }];
-  const places = windows.map(({ start }) => ({ text: 0, start }));
   const job: CompareJob = {
     model: model.description,
     settings: { target, trainedLength, bos, strategies, places, needles: 0, needleLengths: [] },

@@ -22,4 +22,3 @@ export {
 } from "./perplexity.ts";
 export { type PerplexityResult, type PerplexityRow, perplexityResults } from "./perplexity-results.ts";
 export * from "./retrieval/index.ts";
-export { cutWindows, type Window, type WindowOptions } from "./windows.ts";
