@@ -251,6 +251,9 @@ describe("longhand perplexity", () => {
       /as-is +64 +sliding-window, stride 16 +\d+\.\d{4} .* 300 +\d+\.\d{4}\nBOS at the head/,
     );
     expect(run("--stride", "64").stderr).toMatch(/stride from 1 to 63/);
+    expect(run("--length", "192", "--strategies", "dynamic:2@growing:64,3@growing:64").stderr).toMatch(
+      /--strategies: expected ones that read a window in one pass, got dynamic:2@growing:64; longhand compare runs it/,
+    );
   });
 
   test("under several strategies, in a run folder that is read again", () => {

@@ -19,7 +19,7 @@ import type { Answer, RetrievalSample, SampleContext } from "./sample.ts";
  * import { byteTokenizer } from "longhand/formats";
  * const tokenizer = byteTokenizer();
  * const { prompt, answers } = associativeRecall({ tokenizer, bos: null }, { length: 20, seed: 1 });
- * tokenizer.decode(prompt).length + answers[0].first.length; // => 19
+ * tokenizer.decode(prompt).length + answers[0].first.length; // => 20
  * ```
  */
 export function associativeRecall(context: SampleContext, { length, seed }: SampleOptions): RetrievalSample {
