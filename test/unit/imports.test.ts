@@ -102,6 +102,13 @@ describe("imports", () => {
     expect(fixed).toEqual([]);
   });
 
+  test("stand beside no `using`: bench and experiments run the sources as they are, and Node 20 does not read it", () => {
+    const using = sourceFiles()
+      .filter((file) => !/^(cli|server)\//.test(file))
+      .filter((file) => /^ *(await )?using \w+ =/m.test(readFileSync(join(src, file), "utf8")));
+    expect(using).toEqual([]);
+  });
+
   test("an encoding is never named by the engine", () => {
     expect(local.filter(({ file, target }) => file.startsWith("engine/") && target.startsWith("encodings/"))).toEqual(
       [],
