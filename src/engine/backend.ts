@@ -36,6 +36,8 @@ export interface LoadOptions {
   readonly threads?: number;
   /** One of several sessions that run in turn: between its runs it keeps no thread awake and no memory but its weights. */
   readonly takesTurns?: boolean;
+  /** The weights' arrays are nobody else's: a backend that copies them may free them, and they are empty then. */
+  readonly ownsWeights?: boolean;
   /** A session of the same backend whose states this one reads and writes too, one run at a time; `sizes` are then its. */
   readonly shareStates?: Session;
 }

@@ -153,9 +153,9 @@ export async function createLanguageModel(
   const shared = threads === undefined ? {} : { threads };
   const { spareRows, windows } = program;
   const sizes = cacheSizes(program, initial);
-  const exact = await backend.load(program.graph, parameters, { sizes, ...shared });
+  const exact = await backend.load(program.graph, parameters, { sizes, ...shared, ownsWeights: !atOnce });
   const load = async ({ graph }: DecoderProgram, weights: Weights): Promise<Session> =>
-    backend.load(graph, weights, { shareStates: exact, ...shared });
+    backend.load(graph, weights, { shareStates: exact, ...shared, ownsWeights: true });
   const loaded = atOnce ? await load(decoding, parameters) : undefined;
   const fast = decoding && (async () => loaded ?? load(decoding, await readParameters(decoding, checkpoint)));
   return new LanguageModel({

@@ -98,6 +98,7 @@ export async function createSequenceToSequenceModel(
         await backend.load(program.graph, weights, {
           ...(isDecoder ? { sizes: { capacity: initial, source: 0 } } : { takesTurns: true }),
           ...shared,
+          ownsWeights: true,
         }),
       );
     }
@@ -111,7 +112,8 @@ export async function createSequenceToSequenceModel(
         losses: false,
       });
       const weights = await readParameters(program, checkpoint);
-      return embeddedSession(await backend.load(program.graph, weights, { shareStates: exact, ...shared }), embedding);
+      const session = await backend.load(program.graph, weights, { shareStates: exact, ...shared, ownsWeights: true });
+      return embeddedSession(session, embedding);
     };
     const loaded = isQuantized && options.decoding ? await loadFast() : undefined;
     if (loaded !== undefined) sessions.push(loaded);

@@ -4,8 +4,9 @@
 
 import { encodeOnnx, lowerToOnnx } from "../../graph/index.ts";
 import type { Backend } from "../backend.ts";
-import { bindWeights } from "../binding.ts";
+import { bindWeights, isFileWeight } from "../binding.ts";
 import { statesFor } from "../states.ts";
+import { freeArrays } from "./free.ts";
 import { importRuntime, inNode, type Provider, providerTargets } from "./runtime.ts";
 import { OnnxRuntimeSession } from "./session.ts";
 import { expectWebgpuDtypes, inTurns, webgpuProvider, webgpuTurn } from "./webgpu.ts";
@@ -59,7 +60,8 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
     async load(graph, weights, loadOptions = {}) {
       if (provider === "webgpu") expectWebgpuDtypes(graph);
       const states = statesFor(graph, loadOptions, OnnxRuntimeSession);
-      const packed = await packWeights(bindWeights(graph, weights), provider === "node");
+      const bound = bindWeights(graph, weights);
+      const packed = await packWeights(bound, provider === "node");
       const program = lowerToOnnx(graph, { target, weights: packed.weights, ownBuffers: provider === "node" });
       const ort = await importRuntime(provider);
       if (provider !== "node" && loadOptions.threads !== undefined && ort.env.wasm !== undefined) {
@@ -80,6 +82,10 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
       if (options.flushDenormals === true && provider === "node") settings.extra = withFlush(settings.extra);
       const create = () => ort.InferenceSession.create(encodeOnnx(program.model), settings);
       const session = provider === "webgpu" ? inTurns(await webgpuTurn(create)) : await create();
+      // The native library has copied them by now.
+      if (loadOptions.ownsWeights === true && provider === "node") {
+        freeArrays([...bound.values()].flatMap((source) => (isFileWeight(source) ? [] : [source.data])));
+      }
       return new OnnxRuntimeSession(graph, ort, session, program, states);
     },
   };
