@@ -569,4 +569,5 @@ def main():
     print(len(tables), "tables", len(models), "models", len(misreads), "misread,", target.stat().st_size, "bytes")
 
 
-main()
+if __name__ == "__main__":
+    main()

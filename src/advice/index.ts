@@ -1,5 +1,7 @@
 // longhand/advice: what a model's position encoding means at a length, as data and as charts.
 
+export { type Advice, type AdvisedOption, type AdviseOptions, advise } from "./advise.ts";
+export { adviceText } from "./advise-text.ts";
 export { enginesText } from "./chart/engines-text.ts";
 export { inspectionSvg } from "./chart/svg.ts";
 export { inspectionText, type Palette, plain } from "./chart/text.ts";

@@ -3,6 +3,7 @@
 
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
+import { addAdvise } from "./advise.ts";
 import { addCompare } from "./compare.ts";
 import { addDiff } from "./diff.ts";
 import { addDoctor } from "./doctor.ts";
@@ -40,6 +41,7 @@ addVerify(program);
 addRuns(program);
 addMerge(program);
 addReport(program);
+addAdvise(program);
 addExport(program);
 addGenerate(program);
 addTrain(program);

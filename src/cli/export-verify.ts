@@ -4,7 +4,6 @@
 
 import type { ExportVerification } from "../advice/export/types.ts";
 import { loadLanguageModel } from "../engine/index.ts";
-import type { MetadataChange } from "../formats/gguf/patch.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
 import type { Strategy } from "../models/strategy.ts";
 import { random as randomOf } from "../tensor/random.ts";
@@ -19,9 +18,8 @@ const rangeTokens = 64;
 export interface VerifyRequest {
   /** The model as it was given. */
   readonly path: string;
-  /** The GGUF that llama.cpp loads, and metadata in place of its own. */
+  /** The GGUF that llama.cpp loads. */
   readonly file: string;
-  readonly overrides: readonly MetadataChange[];
   readonly strategy: Strategy;
   readonly length: number;
   readonly trainedLength: number | null;
@@ -49,19 +47,24 @@ export async function verifyExport(
   const theirs = await llamaCppLosses(request.file, {
     tokens,
     at,
-    overrides: request.overrides,
     ...threads,
     signal,
     onProgress: (done, total) => line.show("llama.cpp reads tokens", done, total),
   });
-  await using model = await loadLanguageModel(path, { ...threads, signal });
+  const model = await loadLanguageModel(path, { ...threads, signal });
   const score = async (scaling: Strategy): Promise<Float64Array> => {
     const onProgress = ({ done, total }: { done: number; total: number }) => line.show("scoring tokens", done, total);
     return (await model.score(tokens, { scaling, signal, onProgress })).negativeLogLikelihood;
   };
-  const ours = await score(strategy);
-  const unchanged = strategy.kind === "as-is" ? ours : await score({ kind: "as-is" });
-  line.end();
+  let ours: Float64Array;
+  let unchanged: Float64Array;
+  try {
+    ours = await score(strategy);
+    unchanged = strategy.kind === "as-is" ? ours : await score({ kind: "as-is" });
+  } finally {
+    line.end();
+    await model.dispose();
+  }
   const compared = ranges.map(({ from, to }, r) => {
     const mean = (loss: (k: number) => number): number =>
       Array.from({ length: rangeTokens }, (_, i) => loss(r * rangeTokens + i)).reduce((a, b) => a + b, 0) / rangeTokens;

@@ -113,15 +113,15 @@ async function run(path: string, flags: Flags, signal: AbortSignal): Promise<voi
     if (flags.out !== undefined) await writeFiles(path, model.format, made, flags, line, signal);
     let verified: EngineExport["verified"] = null;
     if (flags.verify) {
-      const temporary = patches && flags.out === undefined ? await mkdtemp(join(tmpdir(), "longhand-")) : null;
+      // What flags amount to is written into a copy too: llama.cpp takes them from nowhere else in this process.
+      const temporary = patches && flags.out !== undefined ? null : await mkdtemp(join(tmpdir(), "longhand-"));
       try {
-        const file = patches ? join(temporary ?? flags.out!, patchedName(made)) : path;
+        const file = join(temporary ?? flags.out!, patches ? patchedName(made) : "flags.gguf");
         if (temporary !== null) await writePatched(path, file, made, line, signal);
         verified = await verifyExport(
           {
             path,
             file,
-            overrides: patches ? [] : (made.patch?.metadata ?? []),
             strategy,
             length: made.length,
             trainedLength: model.trainedLength,

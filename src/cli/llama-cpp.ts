@@ -5,7 +5,6 @@ import { readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { MissingPackageError } from "../engine/onnxruntime/runtime.ts";
-import type { MetadataChange } from "../formats/gguf/patch.ts";
 
 /** The parts of node-llama-cpp's API that are used here. */
 interface LlamaModule {
@@ -28,8 +27,6 @@ export interface LlamaCppRun {
   readonly tokens: readonly number[];
   /** Indices i: the loss of token i + 1 given tokens 0 … i. */
   readonly at: readonly number[];
-  /** Metadata in place of the file's. */
-  readonly overrides?: readonly MetadataChange[];
   readonly threads?: number;
   readonly signal?: AbortSignal;
   readonly onProgress?: (done: number, total: number) => void;
@@ -71,7 +68,7 @@ export async function llamaCppLosses(
   run: LlamaCppRun,
 ): Promise<{ losses: Float64Array; engine: string }> {
   const { module, version } = await importLlamaCpp();
-  const { tokens, at, overrides = [], threads, signal, onProgress } = run;
+  const { tokens, at, threads, signal, onProgress } = run;
   const llama = await module.getLlama({
     gpu: false,
     build: "never",
@@ -79,11 +76,7 @@ export async function llamaCppLosses(
     ...(threads === undefined ? {} : { maxThreads: threads }),
   });
   try {
-    const model = await llama.loadModel({
-      modelPath: resolve(path),
-      gpuLayers: 0,
-      ...(overrides.length === 0 ? {} : { metadataOverrides: nested(overrides) }),
-    });
+    const model = await llama.loadModel({ modelPath: resolve(path), gpuLayers: 0 });
     const context = await model.createContext({
       contextSize: tokens.length + 8,
       batchSize: 512,
@@ -119,20 +112,4 @@ export async function llamaCppLosses(
   } finally {
     await llama.dispose();
   }
-}
-
-/** { "llama.rope.scaling.type": … } as node-llama-cpp nests it. */
-function nested(overrides: readonly MetadataChange[]): object {
-  const out: Record<string, unknown> = {};
-  for (const { key, value } of overrides) {
-    if (value === null) continue;
-    const path = key.split(".");
-    let at = out;
-    for (const part of path.slice(0, -1)) {
-      at[part] ??= {};
-      at = at[part] as Record<string, unknown>;
-    }
-    at[path.at(-1)!] = value;
-  }
-  return out;
 }

@@ -99,7 +99,7 @@ export function ropeDict(
   return {
     ...toHuggingFace(rope),
     ...(mropeSection === undefined ? {} : { mrope_section: [...mropeSection] }),
-    ...(mropeInterleaved === undefined ? {} : { mrope_interleaved: mropeInterleaved }),
+    ...(mropeInterleaved === true ? { mrope_interleaved: true } : {}),
     ...(temperature?.kind === "ministral3" ? { llama_4_scaling_beta: temperature.beta } : {}),
   };
 }

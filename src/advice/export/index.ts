@@ -91,13 +91,14 @@ export function exportConfiguration(model: ModelDescription, options: ExportOpti
   }
   const length = options.length ?? lengthOfStrategy(model, scaling);
   const wanted = wantedGroups(model, scaling, length);
-  const called = options.model ?? model.name;
+  const elsewhere = model.format === "gguf" && hubEngines.has(to);
+  const called = elsewhere ? "MODEL" : (options.model ?? model.name);
   const context: ExportContext = { model, options, version, length, folder: options.folder ?? ".", called };
   const words = engines[to](context, wanted);
   const notes = [...words.notes, ...lengthNotes(context, wanted)];
-  if (model.format === "gguf" && hubEngines.has(to)) {
+  if (elsewhere) {
     notes.unshift(
-      `The model given is a GGUF; ${to} reads the Hugging Face checkpoint that it was made from: put that in the place of ${called}.`,
+      `The model given is a GGUF; ${to} reads the Hugging Face checkpoint that it was made from: put that in the place of MODEL.`,
     );
   }
   return {

@@ -1,8 +1,7 @@
-// SGLang: --json-model-override-args and --context-length. Its rotary classes
-// (python/sglang/srt/layers/rotary_embedding/ at 0b1fd02d5 and 108c36c00) are vLLM's, but for these: YaRN reads
-// attn_factor, which multiplies m(factor), and not attention_factor; longrope takes the long list when any position of
-// the batch is past the original length.
+// SGLang: --json-model-override-args and --context-length. YaRN reads attn_factor, which multiplies m(factor), and not
+// attention_factor (python/sglang/srt/layers/rotary_embedding/yarn.py).
 
+import { ropeDialects } from "../../encodings/rope/dialects/index.ts";
 import type { RopeConfig } from "../../encodings/rope/scaling/parameters.ts";
 import { yarnMagnitude } from "../../encodings/rope/scaling/scaling.ts";
 import { placed, ropeParametersOf, textClassOf, version4Patch } from "./hugging-face.ts";
@@ -21,7 +20,7 @@ export function exportSglang(context: ExportContext, wanted: readonly Wanted[]):
   const interleaved = wanted.some(({ group }) => group.position.layout === "interleaved");
   const halfOnHub = context.model.format === "gguf";
   const through = throughConfig(context, text, wanted, {
-    dialect: "vllm",
+    dialect: "sglang",
     claimed: lengthBeforeFactor,
     adapt: (config) => {
       if (config.rope.ropeType === "longrope") return interleaved && !halfOnHub ? null : withMscales(config);
@@ -35,8 +34,8 @@ export function exportSglang(context: ExportContext, wanted: readonly Wanted[]):
     },
   });
   const engine = {
-    version: version ?? "0.5.10",
-    readFrom: "SGLang's rotary_embedding at 0b1fd02d5, and vLLM 0.33.0 for the classes that it took over",
+    version: version ?? "0.5.23",
+    readFrom: ropeDialects.sglang.engine,
   };
   const notes = [
     ...through.notes,

@@ -96,6 +96,10 @@ function claimedLength(config: RopeConfig, wanted: Wanted, length: number, reade
   const file = wanted.own.maxPositionEmbeddings;
   // Dynamic scaling starts to change there.
   if (config.rope.ropeType === "dynamic" && config.rope.alpha === undefined) return config.maxPositionEmbeddings;
+  // What a new factor reaches, so that no loader finds another ratio between the lengths.
+  if (wanted.changed && config.rope.ropeType === "yarn" && config.rope.factor !== null) {
+    return Math.max(length, Math.round(config.rope.factor * config.rope.originalMaxPositionEmbeddings));
+  }
   return Math.max(length, file);
 }
 

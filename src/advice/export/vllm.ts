@@ -1,5 +1,5 @@
-// vLLM: --hf-overrides with rope_parameters and --max-model-len; before 0.11.1 --rope-scaling and --rope-theta, which
-// were removed then (vllm-project/vllm#28006).
+// vLLM: --hf-overrides with rope_parameters and --max-model-len. 0.11.1 reads version 4's keys there; before it are
+// --rope-scaling and --rope-theta, which were removed then (vllm-project/vllm#28006).
 
 import { ropeDialects } from "../../encodings/rope/dialects/index.ts";
 import type { RopeConfig } from "../../encodings/rope/scaling/parameters.ts";
@@ -30,18 +30,18 @@ export function withMscales(config: RopeConfig): RopeConfig {
 export function exportVllm(context: ExportContext, wanted: readonly Wanted[]): EngineWords {
   const { options, version, called, length } = context;
   const text = textClassOf(context.model, options.config);
-  const older = isBefore(version, "0.11.1");
+  const older = isBefore(version, "0.12");
+  const flags = isBefore(version, "0.11.1");
   const interleaved = wanted.some(({ group }) => group.position.layout === "interleaved");
   const halfOnHub = context.model.format === "gguf";
   const through = throughConfig(context, text, wanted, {
-    dialect: "vllm",
+    dialect: older ? "vllm-0.11" : "vllm",
     claimed: lengthBeforeFactor,
     // Phi3LongRoPEScaledRotaryEmbedding pairs channels in halves alone.
     adapt: (config) => (config.rope.ropeType === "longrope" && interleaved && !halfOnHub ? null : withMscales(config)),
   });
-  const engine = { version: version ?? "0.33.0", readFrom: ropeDialects.vllm.engine };
+  const engine = { version: version ?? "0.33.0", readFrom: ropeDialects[older ? "vllm-0.11" : "vllm"].engine };
   const notes = [...through.notes];
-  if (older) notes.push("The numbers are those of vLLM 0.33.0's source; older classes were not read.");
   const common = { engine, files: [], patch: null, groups: through.groups, nearest: through.nearest };
   const { settings, maxPositionEmbeddings } = through;
   if (settings === null) return { ...common, commands: [], notes };
@@ -56,6 +56,11 @@ export function exportVllm(context: ExportContext, wanted: readonly Wanted[]): E
   }
   const patch = version4Patch(text, settings, maxPositionEmbeddings);
   if (typeof patch === "string") return { ...common, commands: [], notes: [...notes, patch] };
+  if (!flags) {
+    const { rope_parameters: _, ...overrides } = patch;
+    const words = [...serve, "--hf-overrides", configJson(placed(text.place, overrides)), ...tail];
+    return { ...common, commands: [shellLine(words)], notes };
+  }
   const { rope_scaling: scaling, rope_theta: theta, max_position_embeddings: max } = patch;
   const words = [
     ...serve,
