@@ -4,6 +4,7 @@ import "@preact/signals";
 import { render } from "preact";
 import { keepAddress } from "./shell/address.ts";
 import { later } from "./shell/later.tsx";
+import { takeToken } from "./shell/server.ts";
 import { type Page, Shell } from "./shell/shell.tsx";
 
 // Each page is a file of its own, fetched when it is opened.
@@ -50,5 +51,6 @@ const pages: readonly Page[] = [
   },
 ];
 
+takeToken();
 render(<Shell pages={pages} />, document.getElementById("lab")!);
 keepAddress();

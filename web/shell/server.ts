@@ -16,8 +16,9 @@ export const server: ReadonlySignal<LabServer | null | undefined> = found;
 const tokenHeader = "x-longhand-token";
 let token = "";
 
-/** Takes the token from the address, where it stands after the # when the lab is opened, and out of sight. */
-function takeToken(): void {
+/** Takes the token from the address, where it stands after the # when the lab is opened, and out of sight. Call once, before
+ *  the address is kept. */
+export function takeToken(): void {
   const given = /^#token=([\w-]+)$/.exec(window.location.hash)?.[1];
   try {
     // For as long as this tab lives: a reload keeps it, another tab does not have it.
@@ -30,7 +31,6 @@ function takeToken(): void {
     window.history.replaceState(null, "", window.location.pathname + window.location.search);
   }
 }
-takeToken();
 
 let asking: Promise<void> | undefined;
 /** Asks once which server this is. */

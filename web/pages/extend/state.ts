@@ -300,7 +300,7 @@ export function saveReport(format: string): void {
 async function restore(): Promise<void> {
   await findServer();
   if (server.value == null) return;
-  if (runId.value !== "" && live.value === null) {
+  if (runId.value !== "" && runId.value !== live.value?.run && !isBusy.value) {
     const id = runId.value;
     live.value = { ...fresh("server"), run: id };
     try {
