@@ -24,5 +24,5 @@ if (given.length === 0) {
       "\nThe lab, until Ctrl-C:",
     ].join("\n"),
   );
-  run(process.execPath, ["dist/cli.js", "lab"]);
+  run(process.execPath, ["dist/cli.js", "lab", "--runs", "runs"]);
 }
