@@ -2,7 +2,6 @@
 
 import type { ComponentType } from "preact";
 import { type Idea, llama2 } from "../../../src/advice/exercises.ts";
-import type { Words } from "../../text/words.ts";
 import { AbsoluteFigure } from "./figures/absolute.tsx";
 import { AlibiFigure } from "./figures/alibi.tsx";
 import { ClockFigure } from "./figures/clock.tsx";
@@ -18,16 +17,17 @@ import { T5Figure } from "./figures/t5.tsx";
 import { YarnFigure } from "./figures/yarn.tsx";
 import * as at from "./state.ts";
 
-export interface IdeaView {
-  readonly figure: ComponentType;
-  /** Where to go on: a page, and the state that it opens with. */
-  readonly further: () => { readonly page: string; readonly state: Readonly<Record<string, string>> };
-  readonly nameOfPage: (words: Words) => string;
+/** A page of the lab, and the state that it opens with. */
+export interface Further {
+  readonly page: "clock" | "order" | "distance" | "extend" | "train";
+  readonly state: Readonly<Record<string, string>>;
 }
 
-const clock = (words: Words): string => words.clock.name;
-const order = (words: Words): string => words.order.name;
-const distance = (words: Words): string => words.distance.name;
+export interface IdeaView {
+  readonly figure: ComponentType;
+  /** Where to go on. */
+  readonly further: () => readonly Further[];
+}
 
 /** Llama 2's values, typed into the clock, under a scaling. */
 const typed = (scaling: string, target: number = targetOf(at.factor.value)) => ({
@@ -39,77 +39,47 @@ const typed = (scaling: string, target: number = targetOf(at.factor.value)) => (
   scaling,
 });
 
-const curves = (names: string, more: Readonly<Record<string, string>> = {}) => ({
+const curves = (names: string): Further => ({
   page: "distance",
-  state: { curves: names, read: String(at.distance.value), ...more },
+  state: { curves: names, read: String(at.distance.value) },
 });
+const order = (state: Further["state"]): Further => ({ page: "order", state });
+const clock = (state: Further["state"]): Further => ({ page: "clock", state });
+const train = (encodings: string): Further => ({ page: "train", state: { train: encodings } });
+/** What it is worth on a model that was measured: every strategy at this many times its trained length. */
+const extend = (times: number): Further => ({ page: "extend", state: { reader: "longhand-rope", to: `${times}x` } });
+const place = (): Further["state"] => ({ position: String(at.position.value), hand: String(at.hand.value) });
 
 export const views: Readonly<Record<Idea, IdeaView>> = {
   order: {
     figure: OrderFigure,
-    further: () => ({
-      page: "order",
-      state: { encoding: at.encoding.value, mask: at.mask.value, depth: at.depth.value },
-    }),
-    nameOfPage: order,
+    further: () => [order({ encoding: at.encoding.value, mask: at.mask.value, depth: at.depth.value })],
   },
   absolute: {
     figure: AbsoluteFigure,
-    further: () => ({ page: "order", state: { encoding: "learned", mask: "off", depth: "1" } }),
-    nameOfPage: order,
+    further: () => [order({ encoding: "learned", mask: "off", depth: "1" }), train("learned,sinusoidal")],
   },
-  clock: {
-    figure: ClockFigure,
-    further: () => ({
-      page: "clock",
-      state: { ...typed(""), position: String(at.position.value), hand: String(at.hand.value) },
-    }),
-    nameOfPage: clock,
-  },
+  clock: { figure: ClockFigure, further: () => [clock({ ...typed(""), ...place() })] },
   relative: {
     figure: RelativeFigure,
-    further: () => ({
-      page: "clock",
-      state: {
-        ...typed(""),
-        position: String(at.position.value),
-        hand: String(at.hand.value),
-        offset: String(at.offset.value),
-      },
-    }),
-    nameOfPage: clock,
+    further: () => [clock({ ...typed(""), ...place(), offset: String(at.offset.value) })],
   },
-  t5: { figure: T5Figure, further: () => curves("alibi,t5"), nameOfPage: distance },
-  alibi: { figure: AlibiFigure, further: () => curves("alibi,kerple"), nameOfPage: distance },
-  rope: {
-    figure: RopeFigure,
-    further: () => ({ page: "clock", state: typed("", llama2.trainedLength) }),
-    nameOfPage: clock,
-  },
+  t5: { figure: T5Figure, further: () => [curves("alibi,t5"), train("t5,alibi")] },
+  alibi: { figure: AlibiFigure, further: () => [curves("alibi,kerple"), train("rope,alibi")] },
+  rope: { figure: RopeFigure, further: () => [clock(typed("", llama2.trainedLength)), curves("rope,sinusoidal")] },
   interpolation: {
     figure: InterpolationFigure,
-    further: () => ({ page: "clock", state: typed(`linear:${at.factor.value}`) }),
-    nameOfPage: clock,
+    further: () => [clock(typed(`linear:${at.factor.value}`)), extend(at.factor.value)],
   },
-  ntk: {
-    figure: NtkFigure,
-    further: () => ({ page: "clock", state: typed(`ntk:${at.factor.value}`) }),
-    nameOfPage: clock,
-  },
-  yarn: {
-    figure: YarnFigure,
-    further: () => ({ page: "clock", state: typed(yarnText()) }),
-    nameOfPage: clock,
-  },
+  ntk: { figure: NtkFigure, further: () => [clock(typed(`ntk:${at.factor.value}`)), extend(at.factor.value)] },
+  yarn: { figure: YarnFigure, further: () => [clock(typed(yarnText())), extend(at.factor.value)] },
   dynamic: {
     figure: DynamicFigure,
-    further: () => ({ page: "clock", state: typed(`dynamic:${at.factor.value}`, at.length.value) }),
-    nameOfPage: clock,
+    further: () => [clock(typed(`dynamic:${at.factor.value}`, at.length.value)), extend(at.factor.value)],
   },
   none: {
     figure: () => MeasuredLosses({ initial: ["longhand-rope", "longhand-nope", "longhand-drope"] }),
-    further: () => ({ page: "order", state: { encoding: "none", mask: "on", depth: "2" } }),
-    nameOfPage: order,
+    further: () => [order({ encoding: "none", mask: "on", depth: "2" }), train("rope,none")],
   },
 };
 

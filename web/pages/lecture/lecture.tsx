@@ -37,8 +37,7 @@ export function Lecture(): JSX.Element {
   }, []);
   const now = idea.value;
   const own = text[now];
-  const { figure: Figure, further, nameOfPage } = views[now];
-  const to = further();
+  const { figure: Figure, further } = views[now];
   const paragraphs: readonly string[] = own.text;
   const caption = "caption" in own ? own.caption : null;
   return (
@@ -87,18 +86,21 @@ export function Lecture(): JSX.Element {
         <section class="card" aria-label={text.figure} data-figure={now}>
           {caption === null ? null : <p class="caption">{caption}</p>}
           <Figure key={now} />
-          <p class="further">
-            <a
-              href={addressWith({ page: to.page, ...to.state })}
-              onClick={(event) => {
-                if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
-                event.preventDefault();
-                visit({ page: to.page, ...to.state });
-                window.scrollTo(0, 0);
-              }}
-            >
-              {text.openIn(nameOfPage(words.value))} →
-            </a>
+          <p class="further actions">
+            {further().map(({ page, state }) => (
+              <a
+                key={page}
+                href={addressWith({ page, ...state })}
+                onClick={(event) => {
+                  if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+                  event.preventDefault();
+                  visit({ page, ...state });
+                  window.scrollTo(0, 0);
+                }}
+              >
+                {text.openIn(words.value[page].name)} →
+              </a>
+            ))}
           </p>
         </section>
         <Exercise of={now} />

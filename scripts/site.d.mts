@@ -1,0 +1,1 @@
+export function assembleSite(page: string, into: string): void;
