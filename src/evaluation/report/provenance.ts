@@ -41,6 +41,7 @@ const toldElsewhere = new Set(["leftOut"]);
 const names: Readonly<Record<string, Both<string>>> = {
   longhand: both("Longhand's version", "Longhand 版本"),
   files: both("Model's files (SHA-256)", "模型檔案（SHA-256）"),
+  endpoints: both("Servers that scored", "計分的伺服器"),
   precision: both("Precision", "精度"),
   protocol: both("Protocol's version", "協定版本"),
   model: both("Model", "模型"),
@@ -71,7 +72,7 @@ function identityFact(key: string, value: Json): Fact {
     const places = value.map((one) => (isRecord(one) ? `${plain(one.text)}: ${plain(one.start)}` : plain(one as Json)));
     return { name, values: [places.join(" · ")], code: true };
   }
-  if (key === "strategies" && Array.isArray(value)) {
+  if ((key === "strategies" || key === "endpoints") && Array.isArray(value)) {
     return { name, values: value.map((one) => plain(one as Json)), code: true };
   }
   if (isRecord(value)) {
