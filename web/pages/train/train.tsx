@@ -282,7 +282,7 @@ function TextSource(): JSX.Element {
           class="train-paste"
           rows={5}
           aria-label={text.paste}
-          onChange={(event) => {
+          onInput={(event) => {
             const { value } = event.currentTarget;
             ownText.value = value === "" ? null : { name: text.pasted, bytes: new TextEncoder().encode(value) };
           }}
