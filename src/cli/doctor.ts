@@ -122,9 +122,14 @@ async function inputOf(given: string, options: Options): Promise<Read> {
     const bytes = await opened(files, config, (source) => source.read(0, source.size));
     const text = new TextDecoder().decode(bytes);
     // A lone configuration may lie among others' weights.
-    const weights = files.file === null ? await readSafetensorsAmong(names, files.open).catch(() => null) : null;
+    const weights = files.file === null ? await readSafetensorsAmong(names, files.open) : null;
     const tensors =
-      weights === null ? {} : { tensors: new Map(Array.from(weights.tensors, ([name, { shape }]) => [name, shape])) };
+      weights === null
+        ? {}
+        : {
+            tensors: new Map(Array.from(weights.tensors, ([name, { shape }]) => [name, shape])),
+            weightFindings: weights.findings,
+          };
     const input = { ...withCommand, config: text, ...tensors };
     const name = config === "config.json" ? files.folder : config.replace(/\.json$/i, "");
     return {

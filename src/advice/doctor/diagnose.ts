@@ -48,6 +48,7 @@ export function diagnose(input: DiagnoseInput): Diagnosis {
   const findings: DoctorFinding[] = [
     ...prepared.refusals.map((refusal) => ofRefusal(refusal)),
     ...ofReader(prepared),
+    ...(input.weightFindings ?? []).map((finding) => ofFinding(finding, subject, null)),
     ...ofOverrides(prepared),
   ];
   for (const record of findingRecords) {

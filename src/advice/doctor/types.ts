@@ -39,6 +39,8 @@ export interface DiagnoseInput {
   readonly model?: ModelDescription;
   /** Shapes of the weights by tensor name, where a header was read. */
   readonly tensors?: ReadonlyMap<string, readonly number[]>;
+  /** What the reader of the weights found. */
+  readonly weightFindings?: readonly Finding[];
   /** A server's command line, or an Ollama Modelfile. */
   readonly command?: string;
   /** Whose reading counts beside transformers'; the command's own when absent. */

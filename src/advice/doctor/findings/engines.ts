@@ -19,7 +19,8 @@ interface GroupInEngine {
 /** What the engine makes of each rotary group; nothing without an engine, or with the reference itself. */
 function* groupsIn(subject: Subject): Generator<GroupInEngine> {
   const { engine, version, model } = subject;
-  if (engine === null || version === null || model === null) return;
+  // A GGUF is converted already; what its reader found is what llama.cpp does with it.
+  if (engine === null || version === null || model?.format !== "huggingface") return;
   const dialect = dialectOf(engine, version);
   if (dialect === "transformers-5") return;
   // Classes that name the rotated channels themselves are read by a key that the dialects do not know.
