@@ -28,7 +28,7 @@ describe.skipIf(chromiumPath === null)(`training in Chromium (skipped: ${whyNoBr
   beforeAll(async () => {
     built = await bundle("training.ts");
     isolated = await openPage({}, { isolated: true, folders: { "": built.folder } });
-  }, 120_000);
+  }, 300_000);
   afterAll(async () => {
     await isolated?.[Symbol.asyncDispose]();
     await built?.[Symbol.asyncDispose]();
