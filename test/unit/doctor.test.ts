@@ -265,6 +265,19 @@ describe("single cases of the field", () => {
     expect(twice.findings[0]!.expected).toContain("once in its object");
   });
 
+  test("a position table whose rows all stand before the first position is a finding of the file", () => {
+    const config = JSON.stringify({
+      model_type: "roberta",
+      hidden_size: 768,
+      num_hidden_layers: 2,
+      num_attention_heads: 12,
+      max_position_embeddings: 514,
+      pad_token_id: 4294967296,
+    });
+    const [finding] = diagnose({ config }).findings;
+    expect([finding!.code, finding!.where]).toEqual(["unreadable", "/max_position_embeddings"]);
+  });
+
   test("several numbers in quotes are all found in one look", () => {
     const config = qwen({ max_position_embeddings: "40960", rope_theta: "1000000", head_dim: "128" });
     const quoted = diagnose({ config }).findings.filter(({ code }) => code === "number-in-quotes");

@@ -575,12 +575,21 @@ function embeddingGroups(source: Source, family: LearnedFamily | SinusoidalFamil
     }
     const offset =
       family.offset === "pad_token_id + 1" ? (readOrAssume(source, ["pad_token_id"], index) ?? 1) + 1 : family.offset;
+    const numPositions = family.offsetIsCounted ? rows - offset : rows;
+    if (numPositions < 1) {
+      throw unexpected(
+        join(source.path, "max_position_embeddings"),
+        `more than the ${offset} rows before the first position (pad_token_id + 1)`,
+        rows,
+        "",
+      );
+    }
     const width = readOrAssume(source, ["embedding_size"], count) ?? shape.hiddenSize;
     position = {
       site: "embedding",
       kind: "learned",
       hiddenSize: width,
-      numPositions: family.offsetIsCounted ? rows - offset : rows,
+      numPositions,
       offset,
     };
   }
