@@ -25,6 +25,11 @@ const dashes: readonly (readonly number[])[] = [
 /** The part of a difference, in nats, that is drawn evenly; what is greater is drawn logarithmically. */
 const evenDifference = 0.02;
 
+/** Each colour has a dash of its own, and another one each time the colours begin anew. */
+function dashOf(style: number): readonly number[] {
+  return dashes[(style + Math.floor(style / dashes.length)) % dashes.length]!;
+}
+
 export function colourOf(style: number): string {
   const colours = isDark.value ? chartColours.dark : chartColours.light;
   return colours[style % colours.length]!;
@@ -69,7 +74,7 @@ export function RunCharts({ charts }: { readonly charts: readonly Chart[] }): JS
 
 /** A piece of a curve as it is drawn. */
 export function Sample({ style }: { readonly style: number }): JSX.Element {
-  const dash = dashes[style % dashes.length]!;
+  const dash = dashOf(style);
   return (
     <svg class="sample" width="26" height="10" aria-hidden="true">
       <line
@@ -193,7 +198,7 @@ function optionsOf(chart: Chart, curves: readonly Curve[], width: number, read: 
       label: name,
       stroke: colourOf(style),
       width: 2,
-      dash: [...dashes[style % dashes.length]!],
+      dash: [...dashOf(style)],
       spanGaps: true,
       points: { show: true, size: 5, fill: colourOf(style), stroke: colourOf(style) },
     },
@@ -239,7 +244,8 @@ function optionsOf(chart: Chart, curves: readonly Curve[], width: number, read: 
     series: [{}, ...series],
     bands: curves.map(({ style }, i) => ({
       series: [3 * i + 3, 3 * i + 2],
-      fill: `${colourOf(style)}24`,
+      // Fainter where there are many, as of several runs.
+      fill: `${colourOf(style)}${curves.length > 7 ? "12" : "24"}`,
     })),
     hooks: {
       setCursor: [

@@ -6,7 +6,7 @@ export const extend = {
   lead: "Every strategy reads the same windows of the same text. What counts is the loss beyond the trained length, against two answers that cost nothing: the model as it is, and simply forgetting all but the last tokens. The price within the trained length stands beside it.",
   model: "Model",
   file: (name: string) => `File: ${name}`,
-  path: "On the server's machine …",
+  path: "A path …",
   pathLabel: "Path of a model on the server's machine",
   pathHint: "a folder with config.json and safetensors, a .gguf, or a llama2.c .bin",
   pathToken: "Needs the token: open the address that the terminal shows.",

@@ -8,7 +8,7 @@ export const extend: Words["extend"] = {
   lead: "每種策略都讀同一份文字的相同視窗。看的是超過訓練長度之後的損失，並和兩個不花力氣的答案比較：維持原樣的模型，以及直接遺忘、只看最後幾個 token。在訓練長度以內要付的代價列在一旁。",
   model: "模型",
   file: (name) => `檔案：${name}`,
-  path: "伺服器電腦上的模型……",
+  path: "路徑……",
   pathLabel: "伺服器電腦上的模型路徑",
   pathHint: "含 config.json 與 safetensors 的資料夾、.gguf，或 llama2.c 的 .bin",
   pathToken: "需要權杖：請開啟終端機顯示的網址。",
