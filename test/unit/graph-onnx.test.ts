@@ -233,3 +233,19 @@ test("a weight that is missing is named; bytes go inside the file", () => {
   const file = toOnnx(graph, { weights: new Map([["layers.0.w", data]]) });
   expect(Buffer.from(file).includes(Buffer.from(data))).toBe(true);
 });
+
+test("on WebGPU no Split has more parts than a shader has buffers, whatever a graph asks for", () => {
+  const sizes = Array.from({ length: 60 }, (_, i) => 1 + (i % 3));
+  const g = graphBuilder("pieces");
+  const x = g.input("x", "f32", [sizes.reduce((sum, size) => sum + size)]);
+  g.split(x, sizes, 0).forEach((part, i) => void g.output(`part${i}`, part));
+  const graph = g.build();
+  const splits = (target: "cpu" | "webgpu") =>
+    lowerToOnnx(graph, { target })
+      .model.nodes.filter(({ op }) => op === "Split")
+      .map(({ outputs }) => outputs.length);
+  expect(splits("cpu")).toEqual([60]);
+  expect(Math.max(...splits("webgpu"))).toBeLessThanOrEqual(7);
+  const parts = lowerToOnnx(graph, { target: "webgpu" }).outputs;
+  expect(new Set(parts.values()).size).toBe(60);
+});
