@@ -43,7 +43,7 @@ describe.each(backends)("%s", (name, backend) => {
     for (const family of families) {
       models.set(family, await loadSequenceToSequenceModel(checkpoint(family).folder, { backend }));
     }
-  });
+  }, 120_000);
   afterAll(async () => {
     for (const model of models.values()) await model.dispose();
   });
