@@ -55,21 +55,27 @@ interface Opening {
 
 async function open(browser: Browser, name: string): Promise<Opening> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  // A busy machine is told by its numbers, not by an error.
+  context.setDefaultTimeout(180_000);
   const page = await context.newPage();
   const scripts: string[] = [];
   page.on("response", (response) => {
     if (/\.js$/.test(new URL(response.url()).pathname)) scripts.push(new URL(response.url()).pathname);
   });
-  await page.goto(`${address}?page=${name}&lang=en`, { waitUntil: "commit" });
-  // Asked in the page, so that the way to this process is not counted.
-  const seen = (await page.evaluate(`new Promise((done) => {
+  // Looked for in the page, so that the way to this process is not counted.
+  await page.addInitScript(`{
     const look = () => {
       if (document.querySelector("h1") === null || document.querySelector(${JSON.stringify(useful[name])}) === null) return;
       observer.disconnect();
-      requestAnimationFrame(() => setTimeout(() => done(performance.now())));
+      requestAnimationFrame(() => setTimeout(() => { window.usefulAt = performance.now(); }));
     };
     const observer = new MutationObserver(look);
     observer.observe(document, { childList: true, subtree: true });
+  }`);
+  await page.goto(`${address}?page=${name}&lang=en`);
+  await page.waitForSelector(useful[name]!, { state: "attached" });
+  const seen = (await page.evaluate(`new Promise((done) => {
+    const look = () => (window.usefulAt === undefined ? setTimeout(look, 20) : done(window.usefulAt));
     look();
   })`)) as number;
   const firstPaint = (await page.evaluate(
@@ -169,6 +175,7 @@ try {
     console.log(name.padEnd(10) + cells.join(""));
   }
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(180_000);
   await page.goto(`${address}?page=clock&lang=en&scaling=yarn:4`);
   await page.waitForSelector(".dials canvas");
   await drag(page);
