@@ -113,7 +113,10 @@ export const spelling: readonly FindingRecord[] = [
     references: ["https://github.com/ROCm/aiter/issues/4742"],
     broken: { config: qwen3({ rope_scaling: { rope_type: "linear", factor: 4.0, beta_fast: 32 } }) },
     // HunYuan ships YaRN's defaults beside dynamic: they would change nothing under YaRN either.
-    isHarmless: ({ where, got }) => yarnDefaults[nameOf(pointerOf(where))]?.includes(got) ?? false,
+    isHarmless: ({ where, got }) => {
+      const name = nameOf(pointerOf(where));
+      return Object.hasOwn(yarnDefaults, name) && yarnDefaults[name]!.includes(got);
+    },
     repair: ({ where }) => [drop(pointerOf(where))],
   },
   {
