@@ -37,7 +37,7 @@ export const lecture = {
   measured: {
     caption: "Measured: loss by position",
     label: "nats a byte",
-    note: "Mean over 16 windows of text kept apart, with its 95 % interval, as on each model's card. All were trained at 256 bytes with the same blocks and the same 3.1 million bytes.",
+    note: "Mean over 16 windows of text kept apart, with its 95 % interval, as on each model's card. All were trained at 256 bytes with the same blocks; each card says on how many bytes.",
     inRange: (from: string, to: string) => `Positions ${from} to ${to}`,
     models: "Models",
     noTable: "its table ends at 256",
@@ -216,7 +216,7 @@ export const lecture = {
     title: "Or none at all",
     text: [
       "The causal mask alone breaks the symmetry: the first token sees one token, the tenth sees ten, and a second layer can read that. A decoder without any encoding (NoPE) so finds positions by itself, and no angle can be new where there are no angles. It learns slowly, though.",
-      "DroPE trains with RoPE and takes it away near the end: a scaffold that goes when the house stands. Here is what our own small models measured, failures included. With a million parameters and three million bytes, dropping at 60 % of the run did not pay: beyond the trained length it reads far better than RoPE, within it far worse, worse even than the model that never had positions.",
+      "DroPE trains with RoPE and takes it away near the end: a scaffold that goes when the house stands. Here is what our own small models measured, failures included: with a million parameters the drop has its price. Far beyond the trained length longhand-drope reads better than longhand-rope, within it far worse.",
     ],
     question:
       "Each point of the curves stands for a range of positions. At which position does the first range begin in which longhand-drope reads better than longhand-rope?",
