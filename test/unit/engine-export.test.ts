@@ -221,7 +221,7 @@ describe("a patched GGUF", () => {
     expect(made.exact).toBe(true);
     const [group] = describeGguf(await read(await patched(bytes, made.patch!))).groups;
     expect(group!.position).toMatchObject({ rope: { ropeType: "table", attentionFactor: 1.25 } });
-    const { rope } = group!.position as { rope: { inverseFrequencies: number[] } };
+    const { rope } = group!.position as unknown as { rope: { inverseFrequencies: number[] } };
     rope.inverseFrequencies.forEach((w, i) => {
       expect(Math.abs(w / asked[i]! - 1)).toBeLessThan(1e-6);
     });

