@@ -59,10 +59,12 @@ export function lineChart({ title, xLabel, yLabel, series, yMax, xTicks, dots = 
       `<text x="${n(x(value))}" y="${area.bottom + 20}" text-anchor="middle">${value.toLocaleString("en")}</text>`,
     );
   }
-  // Labels stand where their lines end, pushed apart where they would overlap.
-  const ends = series
-    .map(({ name, points }, i) => ({ name, i, end: points.at(-1) }))
-    .filter((one) => one.end !== undefined)
+  // Labels stand where their lines end, pushed apart where they would overlap. A line that ends early has its name at its
+  // end: a leader across the plot would look like its continuation.
+  const rightmost = Math.max(...series.flatMap(({ points }) => points.map((p) => p.x)));
+  const named = series.map(({ name, points }, i) => ({ name, i, end: points.at(-1) }));
+  const ends = named
+    .filter(({ end }) => end?.x === rightmost)
     .map((one) => ({ ...one, at: y(one.end!.y) }))
     .sort((a, b) => a.at - b.at);
   for (let i = 1; i < ends.length; i++) ends[i]!.at = Math.max(ends[i]!.at, ends[i - 1]!.at + 15);
@@ -79,6 +81,13 @@ export function lineChart({ title, xLabel, yLabel, series, yMax, xTicks, dots = 
     for (const p of dots ? points : [])
       parts.push(`<circle cx="${n(x(p.x))}" cy="${n(y(p.y))}" r="3" fill="${colour}"/>`);
   });
+  for (const { name, i, end } of named) {
+    if (end === undefined || end.x === rightmost) continue;
+    const colour = colours[i % colours.length]!;
+    parts.push(
+      `<text x="${n(x(end.x) + 8)}" y="${n(y(end.y) - 5)}" fill="${colour}" class="name" style="fill:${colour}">${name}</text>`,
+    );
+  }
   for (const { name, i, end, at } of ends) {
     const colour = colours[i % colours.length]!;
     const from = x(end!.x);
