@@ -59,7 +59,7 @@ describe.skipIf(chromiumPath === null)(`the lecture (skipped: ${whyNoBrowser})`,
       if (i % 2 === (look.includes("light") ? 0 : 1)) await expectSound(opened, idea);
     }
     expect(await next.isDisabled()).toBe(true);
-    expect(page.url()).toContain("idea=none");
+    await page.waitForURL(/idea=none/);
   });
 
   test("the numbers of the figures are the library's", async () => {

@@ -81,7 +81,7 @@ describe("the default strategies", () => {
     expect(names(gpt2)).not.toContain("none");
     expect(why(gpt2, "none")).toMatch(/learned positions and nothing to put at a later one/);
     const t5 = await openModel(checkpoint("t5").folder);
-    expect(() => defaultStrategies(t5, lengths)).toThrow(/expected a decoder.*encoder and a decoder/);
+    expect(() => defaultStrategies(t5, lengths)).toThrow(/expected a decoder alone.*whose encoder reads one text/);
   });
 
   test("of proportional rotary positions are none and linear", () => {

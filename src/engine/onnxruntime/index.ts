@@ -64,8 +64,10 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
       const packed = await packWeights(bound, provider === "node");
       const program = lowerToOnnx(graph, { target, weights: packed.weights, ownBuffers: provider === "node" });
       const ort = await importRuntime(provider);
-      if (provider !== "node" && loadOptions.threads !== undefined && ort.env.wasm !== undefined) {
-        ort.env.wasm.numThreads = loadOptions.threads;
+      // In a worker there is one thread: with more a training step there never ended in Chromium.
+      const threads = "WorkerGlobalScope" in globalThis ? 1 : loadOptions.threads;
+      if (provider !== "node" && threads !== undefined && ort.env.wasm !== undefined) {
+        ort.env.wasm.numThreads = threads;
       }
       if (options.wasmPaths !== undefined && ort.env.wasm !== undefined) ort.env.wasm.wasmPaths = options.wasmPaths;
       const settings: Record<string, unknown> = {

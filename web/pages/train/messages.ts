@@ -14,7 +14,6 @@ export interface StartMessage {
   readonly recipe: TrainingRecipe;
   readonly data: TrainingData;
   readonly provider: Exclude<Provider, "node">;
-  readonly threads: number;
   readonly held: boolean;
 }
 

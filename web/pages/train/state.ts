@@ -120,7 +120,7 @@ export const active: ReadonlySignal<readonly Run[]> = computed(() =>
 
 let nextId = 0;
 
-function startRun(recipe: TrainingRecipe, data: TrainingData, threads: number, held: boolean): Run {
+function startRun(recipe: TrainingRecipe, data: TrainingData, held: boolean): Run {
   const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
   const say = (message: ToWorker): void => worker.postMessage(message);
   const run: Run = {
@@ -142,7 +142,7 @@ function startRun(recipe: TrainingRecipe, data: TrainingData, threads: number, h
   };
   worker.onmessage = ({ data: message }: MessageEvent<FromWorker>) => soon(() => hear(run, message));
   worker.onerror = (event) => soon(() => hear(run, { kind: "error", message: event.message }));
-  say({ kind: "start", recipe, data, provider: device.value === "webgpu" ? "webgpu" : "wasm", threads, held });
+  say({ kind: "start", recipe, data, provider: device.value === "webgpu" ? "webgpu" : "wasm", held });
   return run;
 }
 
@@ -203,11 +203,8 @@ export async function start(held: boolean): Promise<void> {
   try {
     const { recipes } = plan.value;
     const data = await dataOf();
-    const cores = navigator.hardwareConcurrency || 1;
-    // A core is left to the page. Threads that outnumber cores wait for each other, spinning.
-    const threads = crossOriginIsolated ? Math.max(1, Math.min(4, Math.floor((cores - 1) / recipes.length))) : 1;
     runsOn.value = task.value;
-    runs.value = recipes.map((recipe) => startRun(recipe, data, threads, held));
+    runs.value = recipes.map((recipe) => startRun(recipe, data, held));
   } catch (error) {
     startError.value = error instanceof Error ? error.message : String(error);
   } finally {

@@ -43,7 +43,7 @@ function sourceOf(data: TrainingData, recipe: TrainingRecipe): { data: BatchSour
   return { data: taskBatches(task, { ...recipe, sizes }), test: taskLengthTest(task, sizes, recipe) };
 }
 
-function start({ recipe, data: given, provider, threads, held }: StartMessage): void {
+function start({ recipe, data: given, provider, held }: StartMessage): void {
   const { data, test } = sourceOf(given, recipe);
   const speed = speedometer(recipe.batchSize * recipe.length);
   const progress = (of: LiveRun): void =>
@@ -59,7 +59,6 @@ function start({ recipe, data: given, provider, threads, held }: StartMessage): 
     recipe,
     data,
     backend: onnxRuntimeBackend({ provider }),
-    threads,
     held,
     // Of a batch of thousands of tokens a step's own loss is smooth enough to look at.
     rowEvery: 1,
