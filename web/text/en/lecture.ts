@@ -216,7 +216,7 @@ export const lecture = {
     title: "Or none at all",
     text: [
       "The causal mask alone breaks the symmetry: the first token sees one token, the tenth sees ten, and a second layer can read that. A decoder without any encoding (NoPE) so finds positions by itself, and no angle can be new where there are no angles. It learns slowly, though.",
-      "DroPE trains with RoPE and takes it away near the end: a scaffold that goes when the house stands. Here is what our own small models measured, failures included: with a million parameters the drop has its price. Far beyond the trained length longhand-drope reads better than longhand-rope, within it far worse.",
+      "DroPE trains with RoPE, takes it away, and trains on: a scaffold that goes when the house stands. Here is what our own small models measured, with a million parameters. The dropped one had to be trained on for as long as before, and its scores take a factor that grows with the length. Then longhand-drope reads a little worse than longhand-rope within the trained length, and better beyond it.",
     ],
     question:
       "Each point of the curves stands for a range of positions. At which position does the first range begin in which longhand-drope reads better than longhand-rope?",
