@@ -1,8 +1,8 @@
 // Which model's hands: built in, typed, or read from the headers of files that are dropped.
 
-import { type Signal, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { Choice, type Option, TextField } from "../../parts/controls.tsx";
+import { useDropping } from "../../parts/dropping.ts";
 import { words } from "../../shell/preferences.ts";
 import {
   builtInNames,
@@ -31,8 +31,6 @@ const shapes = [
 
 const strategies = ["linear:4", "ntk:4", "dynamic:4", "yarn:4", "llama3:8", "drop"];
 
-const over: Signal<boolean> = signal(false);
-
 export function ModelForm(): JSX.Element {
   const text = words.value.clock;
   const options: Option[] = [
@@ -46,6 +44,7 @@ export function ModelForm(): JSX.Element {
     options.push({ value: model.value, label: text.builtIn(model.value) });
   }
   const groups = description.value?.groups ?? [];
+  const dropping = useDropping<HTMLDivElement>((given) => void readFiles(given));
   return (
     <form class="card controls" onSubmit={(event) => event.preventDefault()}>
       <div class="row">
@@ -118,22 +117,7 @@ export function ModelForm(): JSX.Element {
           ))}
         </fieldset>
       </div>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: what can be dropped can also be chosen by the button in it */}
-      <div
-        class={over.value ? "drop over" : "drop"}
-        onDragOver={(event) => {
-          event.preventDefault();
-          over.value = true;
-        }}
-        onDragLeave={() => {
-          over.value = false;
-        }}
-        onDrop={(event) => {
-          event.preventDefault();
-          over.value = false;
-          void readFiles([...(event.dataTransfer?.files ?? [])]);
-        }}
-      >
+      <div {...dropping}>
         <span>{text.drop} </span>
         <label class="file">
           <span>{text.choose}</span>

@@ -1,10 +1,10 @@
 // Doctor: a configuration and a command line, what is wrong with them, the change that repairs it, and the export.
 
-import { type Signal, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useId } from "preact/hooks";
 import { doctorEngines } from "../../../src/advice/doctor/types.ts";
 import { Choice, TextField } from "../../parts/controls.tsx";
+import { useDropping } from "../../parts/dropping.ts";
 import { whole } from "../../shell/numbers.ts";
 import { words } from "../../shell/preferences.ts";
 import { Export } from "./export.tsx";
@@ -26,8 +26,6 @@ import {
   target,
   version,
 } from "./state.ts";
-
-const over: Signal<boolean> = signal(false);
 
 export function Doctor(): JSX.Element {
   const text = words.value.doctor;
@@ -129,23 +127,9 @@ function Area(props: {
 function DropZone(): JSX.Element {
   const text = words.value.doctor;
   const given = dropped.value;
+  const dropping = useDropping<HTMLDivElement>((files) => void readFiles(files));
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: dropping is the mouse's way to what the button inside does
-    <div
-      class={over.value ? "drop over" : "drop"}
-      onDragOver={(event) => {
-        event.preventDefault();
-        over.value = true;
-      }}
-      onDragLeave={() => {
-        over.value = false;
-      }}
-      onDrop={(event) => {
-        event.preventDefault();
-        over.value = false;
-        void readFiles([...(event.dataTransfer?.files ?? [])]);
-      }}
-    >
+    <div {...dropping}>
       {text.drop}
       <label class="file">
         <input

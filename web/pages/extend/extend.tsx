@@ -4,6 +4,7 @@ import { type Signal, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useId } from "preact/hooks";
 import { Choice, type Option, Switch, TextField } from "../../parts/controls.tsx";
+import { useDropping } from "../../parts/dropping.ts";
 import { RunShown } from "../../parts/run-view.tsx";
 import { addressWith, visit } from "../../shell/address.ts";
 import { short, whole } from "../../shell/numbers.ts";
@@ -143,21 +144,9 @@ function DropZone(props: {
   readonly onFiles: (files: readonly File[]) => void;
 }): JSX.Element {
   const { children, choose: label, note, accept, multiple = false, onFiles } = props;
+  const dropping = useDropping<HTMLDivElement>(onFiles);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: what can be dropped can also be chosen by the button in it
-    <div
-      class="drop"
-      onDragOver={(event) => {
-        event.preventDefault();
-        event.currentTarget.classList.add("over");
-      }}
-      onDragLeave={(event) => event.currentTarget.classList.remove("over")}
-      onDrop={(event) => {
-        event.preventDefault();
-        event.currentTarget.classList.remove("over");
-        onFiles([...(event.dataTransfer?.files ?? [])]);
-      }}
-    >
+    <div {...dropping}>
       <span>{children} </span>
       <label class="file">
         <span>{label}</span>

@@ -1,9 +1,9 @@
 // Train: small models side by side, one an encoding, in this page.
 
-import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { type RecipeEncoding, recipeEncodings, recipeSizes, taskNames } from "../../../src/training/index.ts";
 import { Choice, Switch, TextField } from "../../parts/controls.tsx";
+import { useDropping } from "../../parts/dropping.ts";
 import { short, whole } from "../../shell/numbers.ts";
 import { words } from "../../shell/preferences.ts";
 import { Chart, type Curve } from "./chart.tsx";
@@ -228,28 +228,14 @@ function AllActions(): JSX.Element | null {
 /** The text that is trained on: what comes with the lab, or a file, or what is pasted. */
 function TextSource(): JSX.Element {
   const text = words.value.train;
-  const over = useSignal(false);
   const own = ownText.value;
   const take = async (file: File | undefined): Promise<void> => {
     if (file !== undefined) ownText.value = { name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) };
   };
+  const dropping = useDropping<HTMLFieldSetElement>((files) => void take(files[0]));
   return (
     <>
-      <fieldset
-        class={over.value ? "drop over" : "drop"}
-        onDragOver={(event) => {
-          event.preventDefault();
-          over.value = true;
-        }}
-        onDragLeave={() => {
-          over.value = false;
-        }}
-        onDrop={(event) => {
-          event.preventDefault();
-          over.value = false;
-          void take(event.dataTransfer?.files[0]);
-        }}
-      >
+      <fieldset {...dropping}>
         <legend class="hidden">{text.text}</legend>
         <strong>{own === null ? text.sample : text.own(own.name, whole(own.bytes.length))}</strong>
         {own === null ? (

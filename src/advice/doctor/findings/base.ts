@@ -98,6 +98,15 @@ export const gemma3 = (changes: Keys = {}): JsonObject =>
     changes,
   );
 
+/** Gemma 3 27B with its settings as transformers 5 writes them, or thinks to. */
+export const gemma3With = (ropeParameters: JsonObject): JsonObject =>
+  gemma3({
+    rope_theta: undefined,
+    rope_local_base_freq: undefined,
+    rope_scaling: undefined,
+    rope_parameters: ropeParameters,
+  });
+
 /** OLMo 3 7B. */
 export const olmo3 = (changes: Keys = {}): JsonObject =>
   changed(

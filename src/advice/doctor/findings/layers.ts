@@ -5,7 +5,7 @@ import { canonicalOperations } from "../canonical.ts";
 import { pointerOf, valueAt } from "../json-text.ts";
 import { both, code, drop, ownValue, parentOf, set } from "../record.ts";
 import type { FindingRecord, Operation, Subject } from "../types.ts";
-import { gemma3, llama2, smollm3 } from "./base.ts";
+import { gemma3, gemma3With, llama2, smollm3 } from "./base.ts";
 
 const nestedYarn = (inner: Readonly<Record<string, unknown>> = {}) => ({
   full_attention: {
@@ -38,12 +38,7 @@ export const layers: readonly FindingRecord[] = [
     fix: both("Write one entry a layer type.", "每種層各寫一份。"),
     references: ["https://github.com/huggingface/transformers/pull/42255"],
     broken: {
-      config: gemma3({
-        rope_theta: undefined,
-        rope_local_base_freq: undefined,
-        rope_scaling: undefined,
-        rope_parameters: { rope_type: "linear", rope_theta: 1000000.0, factor: 8.0 },
-      }),
+      config: gemma3With({ rope_type: "linear", rope_theta: 1000000.0, factor: 8.0 }),
     },
     repair: (_, subject) => canonicalOperations(subject),
   },
@@ -79,12 +74,7 @@ export const layers: readonly FindingRecord[] = [
     fix: both('Also write "truncate": false beside the layer types.', '在層種類旁邊也寫 "truncate": false。'),
     references: ["https://github.com/vllm-project/vllm/issues/27722"],
     broken: {
-      config: gemma3({
-        rope_theta: undefined,
-        rope_local_base_freq: undefined,
-        rope_scaling: undefined,
-        rope_parameters: nestedYarn({ truncate: false, original_max_position_embeddings: 32768 }),
-      }),
+      config: gemma3With(nestedYarn({ truncate: false, original_max_position_embeddings: 32768 })),
     },
     repair: ({ where }) => {
       const dict = parentOf(parentOf(pointerOf(where)));
@@ -103,15 +93,10 @@ export const layers: readonly FindingRecord[] = [
     fix: both("Move it into the entries.", "移進各個項目裡。"),
     references: ["https://github.com/huggingface/transformers/pull/42255"],
     broken: {
-      config: gemma3({
-        rope_theta: undefined,
-        rope_local_base_freq: undefined,
-        rope_scaling: undefined,
-        rope_parameters: {
-          rope_theta: 1000000.0,
-          full_attention: { rope_type: "linear", factor: 8.0 },
-          sliding_attention: { rope_type: "default", rope_theta: 10000.0 },
-        },
+      config: gemma3With({
+        rope_theta: 1000000.0,
+        full_attention: { rope_type: "linear", factor: 8.0 },
+        sliding_attention: { rope_type: "default", rope_theta: 10000.0 },
       }),
     },
     repair: ({ where, got }, subject) => {
@@ -135,12 +120,7 @@ export const layers: readonly FindingRecord[] = [
     fix: both("Write the entry.", "補上這個項目。"),
     references: ["https://github.com/huggingface/transformers/pull/42255"],
     broken: {
-      config: gemma3({
-        rope_theta: undefined,
-        rope_local_base_freq: undefined,
-        rope_scaling: undefined,
-        rope_parameters: { full_attention: { rope_type: "linear", rope_theta: 1000000.0, factor: 8.0 } },
-      }),
+      config: gemma3With({ full_attention: { rope_type: "linear", rope_theta: 1000000.0, factor: 8.0 } }),
     },
     repair: (_, subject) => canonicalOperations(subject),
   },
@@ -159,14 +139,9 @@ export const layers: readonly FindingRecord[] = [
     ),
     references: ["https://github.com/huggingface/transformers/pull/42255"],
     broken: {
-      config: gemma3({
-        rope_theta: undefined,
-        rope_local_base_freq: undefined,
-        rope_scaling: undefined,
-        rope_parameters: {
-          full_attention: null,
-          sliding_attention: { rope_type: "default", rope_theta: 10000.0 },
-        },
+      config: gemma3With({
+        full_attention: null,
+        sliding_attention: { rope_type: "default", rope_theta: 10000.0 },
       }),
     },
   },
@@ -311,14 +286,9 @@ export const layers: readonly FindingRecord[] = [
     ),
     references: ["https://github.com/antonellof/ferrox/issues/39", "https://github.com/vllm-project/vllm/issues/29111"],
     broken: {
-      config: gemma3({
-        rope_theta: undefined,
-        rope_local_base_freq: undefined,
-        rope_scaling: undefined,
-        rope_parameters: {
-          full_attention: { rope_type: "linear", rope_theta: 1000000.0, factor: 8.0 },
-          sliding_attention: { rope_type: "linear", rope_theta: 10000.0, factor: 8.0 },
-        },
+      config: gemma3With({
+        full_attention: { rope_type: "linear", rope_theta: 1000000.0, factor: 8.0 },
+        sliding_attention: { rope_type: "linear", rope_theta: 10000.0, factor: 8.0 },
       }),
     },
     *check(subject) {

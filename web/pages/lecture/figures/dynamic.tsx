@@ -2,11 +2,12 @@
 
 import type { JSX } from "preact";
 import { llama2 } from "../../../../src/advice/exercises.ts";
-import { LogSlider, Slider } from "../../../parts/controls.tsx";
+import { LogSlider } from "../../../parts/controls.tsx";
 import { short } from "../../../shell/numbers.ts";
 import { words } from "../../../shell/preferences.ts";
 import { Numbers } from "../numbers.tsx";
 import { factor, length } from "../state.ts";
+import { FactorSlider } from "./factor-slider.tsx";
 import { ofLlama2, SlowDown } from "./slow-down.tsx";
 
 export function DynamicFigure(): JSX.Element {
@@ -31,14 +32,7 @@ export function DynamicFigure(): JSX.Element {
         max={length.max}
         onChange={(value) => length.set(Math.max(length.min, value))}
       />
-      <Slider
-        label={text.factor}
-        value={factor.value}
-        min={factor.min}
-        max={factor.max}
-        step={0.5}
-        onChange={factor.set}
-      />
+      <FactorSlider />
       <SlowDown
         label={`${own.caption}. ${rows.map(([name, value]) => `${name}: ${value}`).join(", ")}`}
         of={[

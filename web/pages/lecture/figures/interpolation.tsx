@@ -4,11 +4,11 @@ import type { JSX } from "preact";
 import { llama2 } from "../../../../src/advice/exercises.ts";
 import { scalingByHand } from "../../../../src/advice/scaling-by-hand.ts";
 import { Legend } from "../../../parts/chart.tsx";
-import { Slider } from "../../../parts/controls.tsx";
 import { exact, whole } from "../../../shell/numbers.ts";
 import { words } from "../../../shell/preferences.ts";
 import { Numbers } from "../numbers.tsx";
 import { factor } from "../state.ts";
+import { FactorSlider } from "./factor-slider.tsx";
 import { HandStrip } from "./hand-strip.tsx";
 import { targetOf } from "./slow-down.tsx";
 
@@ -31,14 +31,7 @@ export function InterpolationFigure(): JSX.Element {
   ] as const;
   return (
     <>
-      <Slider
-        label={text.factor}
-        value={factor.value}
-        min={factor.min}
-        max={factor.max}
-        step={0.5}
-        onChange={factor.set}
-      />
+      <FactorSlider />
       <HandStrip
         label={`${own.caption}. ${text.target} ${whole(targetLength)}. ${rows.map(([name, value]) => `${name}: ${value}`).join(", ")}`}
         trained={llama2.trainedLength}

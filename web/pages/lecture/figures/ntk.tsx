@@ -3,11 +3,11 @@
 import type { JSX } from "preact";
 import { llama2 } from "../../../../src/advice/exercises.ts";
 import { ntkBase } from "../../../../src/encodings/rope/scaling/ntk.ts";
-import { Slider } from "../../../parts/controls.tsx";
 import { exact } from "../../../shell/numbers.ts";
 import { words } from "../../../shell/preferences.ts";
 import { Numbers } from "../numbers.tsx";
 import { factor } from "../state.ts";
+import { FactorSlider } from "./factor-slider.tsx";
 import { ofLlama2, SlowDown, targetOf } from "./slow-down.tsx";
 
 export function NtkFigure(): JSX.Element {
@@ -24,14 +24,7 @@ export function NtkFigure(): JSX.Element {
   ] as const;
   return (
     <>
-      <Slider
-        label={text.factor}
-        value={factor.value}
-        min={factor.min}
-        max={factor.max}
-        step={0.5}
-        onChange={factor.set}
-      />
+      <FactorSlider />
       <SlowDown
         label={`${own.caption}. ${rows.map(([name, value]) => `${name}: ${value}`).join(", ")}`}
         of={[

@@ -8,6 +8,7 @@ import { exact } from "../../../shell/numbers.ts";
 import { words } from "../../../shell/preferences.ts";
 import { Numbers } from "../numbers.tsx";
 import { betaFast, betaSlow, factor } from "../state.ts";
+import { FactorSlider } from "./factor-slider.tsx";
 import { ofLlama2, SlowDown, targetOf } from "./slow-down.tsx";
 
 /** The settings that the controls say. */
@@ -38,14 +39,7 @@ export function YarnFigure(): JSX.Element {
   ] as const;
   return (
     <>
-      <Slider
-        label={text.factor}
-        value={factor.value}
-        min={factor.min}
-        max={factor.max}
-        step={0.5}
-        onChange={factor.set}
-      />
+      <FactorSlider />
       <Slider
         label={own.betaFast}
         value={betaFast.value}
