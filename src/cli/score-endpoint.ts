@@ -1,6 +1,6 @@
 // longhand score --endpoint: the losses that a server gives.
 
-import type { EvaluationStrategy } from "../evaluation/index.ts";
+import { type EvaluationStrategy, windowBos } from "../evaluation/index.ts";
 import { openModel } from "../formats/open-model.ts";
 import { openTokenizer, type Tokenizer } from "../formats/tokenizers/index.ts";
 import { readText, readTokens } from "./encoding-options.ts";
@@ -28,7 +28,7 @@ export async function scoreEndpoint(path: string, flags: ScoreEndpointFlags, sig
   }
   const strategy: EvaluationStrategy = groups[0]!.strategy;
   const tokenizer = await tokenizerOf(flags.tokenizer ?? path, flags.tokenizer !== undefined);
-  const bos = tokenizer !== null && flags.bos && tokenizer.addsBos ? tokenizer.bosToken : null;
+  const bos = tokenizer === null ? null : windowBos(tokenizer, flags.bos);
   const open = (length: number) => openServers(groups, flags, { tokenizer, bos, length, signal });
   const all = await tokensOf();
   const tokens = flags.length === undefined ? all : all.slice(0, flags.length);

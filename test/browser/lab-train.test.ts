@@ -20,16 +20,15 @@ import {
   trainingRecipe,
 } from "../../src/training/index.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
+import { desktop, expectSound, type OpenedPage, openPage } from "../support/lab-page.ts";
 import { seededText } from "../support/words.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const built = resolve(root, "dist/web");
-const axe = readFileSync(resolve(root, "node_modules/axe-core/axe.min.js"), "utf8");
 
 describe.skipIf(chromiumPath === null)(`the lab's Train page (skipped: ${whyNoBrowser})`, () => {
   let lab: Lab;
   let browser: Browser;
-  const desktop: BrowserContextOptions = { viewport: { width: 1280, height: 900 }, locale: "en-US" };
 
   beforeAll(async () => {
     if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
@@ -41,22 +40,8 @@ describe.skipIf(chromiumPath === null)(`the lab's Train page (skipped: ${whyNoBr
     await lab?.close();
   });
 
-  async function open(query: string, options: BrowserContextOptions = desktop) {
-    const context = await browser.newContext(options);
-    const page = await context.newPage();
-    const errors: string[] = [];
-    page.on("pageerror", (error) => errors.push(error.message));
-    page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
-    });
-    page.on("request", (request) => {
-      const address = request.url();
-      if (!address.startsWith(lab.address) && !/^(data|blob):/.test(address)) errors.push(`asked for ${address}`);
-    });
-    await page.goto(`${lab.address}?page=train&${query}`);
-    await page.waitForSelector("h1");
-    return { page, errors, [Symbol.asyncDispose]: () => context.close() };
-  }
+  const open = (query: string, options?: BrowserContextOptions): Promise<OpenedPage> =>
+    openPage(browser, lab.address, `page=train&${query}`, options);
 
   const run = (page: Page, encoding: string) => page.locator(`[data-run="${encoding}"]`);
   const shown = (page: Page, encoding: string, name: string) =>
@@ -89,7 +74,7 @@ describe.skipIf(chromiumPath === null)(`the lab's Train page (skipped: ${whyNoBr
     ["lang=zh-TW&theme=dark", { viewport: { width: 390, height: 844 } }],
   ] as const)("under %s: no error, nothing wider than the screen, no fault that axe finds", async (look, options) => {
     await using opened = await open(`${look}&on=copy&largest=5&batch=2&tokens=34&train=rope`, options);
-    const { page, errors } = opened;
+    const { page } = opened;
     await page.locator(".train-main + button").click();
     await reached(page, "rope", "held");
     // Curves, the table of lengths, and the run with all that may be asked of it.
@@ -97,19 +82,13 @@ describe.skipIf(chromiumPath === null)(`the lab's Train page (skipped: ${whyNoBr
     await page.locator("details").evaluateAll((all) => {
       for (const one of all) (one as HTMLDetailsElement).open = true;
     });
-    await page.evaluate(axe);
-    const faults = await page.evaluate(`axe.run().then(({ violations }) =>
-      violations.filter(({ impact }) => impact === "serious" || impact === "critical")
-        .map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ")))`);
-    expect(faults).toEqual([]);
-    expect(await page.evaluate("document.documentElement.scrollWidth - window.innerWidth")).toBeLessThanOrEqual(0);
-    expect(errors).toEqual([]);
+    await expectSound(opened, look);
   });
 
   test("50 steps of a text of one's own end in the library's loss, and in a model to take away", async () => {
     const text = seededText(4000);
     await using opened = await open("lang=en&train=alibi&length=32&batch=2&tokens=3200&seed=7");
-    const { page, errors } = opened;
+    const { page, errors, elsewhere } = opened;
     await page.setInputFiles('input[type="file"]', {
       name: "own.txt",
       mimeType: "text/plain",
@@ -136,12 +115,13 @@ describe.skipIf(chromiumPath === null)(`the lab's Train page (skipped: ${whyNoBr
       expect(bytes.includes(`longhand-alibi-50/${name}`), name).toBe(true);
     }
     expect(errors).toEqual([]);
+    expect(elsewhere).toEqual([]);
   });
 
   test("a run is held, goes a step, is dropped and stopped; a link says what was chosen", async () => {
     const query = "lang=en&on=copy&largest=5&batch=2&tokens=3400&train=rope,t5";
     await using opened = await open(query);
-    const { page, errors } = opened;
+    const { page, errors, elsewhere } = opened;
     await page.getByRole("button", { name: "Train step by step" }).click();
     const sizes = { size: "tiny", batchSize: 2, length: taskLength(createTask("copy"), 5), tokens: 3400 } as const;
     const steps = trainingRecipe({ encoding: ["rope"], ...sizes }).steps;
@@ -169,6 +149,7 @@ describe.skipIf(chromiumPath === null)(`the lab's Train page (skipped: ${whyNoBr
     expect(await page.getByLabel("KERPLE, log").isChecked()).toBe(true);
     expect(await page.getByLabel("Train on", { exact: true }).inputValue()).toBe("copy");
     expect(errors).toEqual([]);
+    expect(elsewhere).toEqual([]);
   });
 
   test("what cannot be trained is said before it is tried, and a text too short after", async () => {

@@ -1,7 +1,7 @@
 // The lab in Chromium, from its own server: what a page shows is what the library says, its state is its address, and it
 // asks nothing of any other machine.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -24,25 +24,16 @@ import { readFirstLayer } from "../../src/models/first-layer.ts";
 import { readLearnedPositions } from "../../src/models/learned-positions.ts";
 import { type Lab, startLab } from "../../src/server/lab.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
+import { desktop, expectSound, type OpenedPage, openPage } from "../support/lab-page.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const built = resolve(root, "dist/web");
 const gguf = resolve(root, "test/fixtures/checkpoints/gguf/llama/q4_1.gguf");
 const gemma = resolve(root, "examples/configs/gemma-3-27b.json");
-const axe = readFileSync(resolve(root, "node_modules/axe-core/axe.min.js"), "utf8");
-
-interface Opened {
-  readonly page: Page;
-  /** Errors of the console and of scripts. */
-  readonly errors: string[];
-  /** Addresses asked for outside the lab. */
-  readonly elsewhere: string[];
-}
 
 describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () => {
   let lab: Lab;
   let browser: Browser;
-  const desktop: BrowserContextOptions = { viewport: { width: 1280, height: 900 }, locale: "en-US" };
 
   beforeAll(async () => {
     if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
@@ -54,23 +45,8 @@ describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () 
     await lab?.close();
   });
 
-  async function open(query: string, options: BrowserContextOptions = desktop): Promise<Opened & AsyncDisposable> {
-    const context = await browser.newContext(options);
-    const page = await context.newPage();
-    const errors: string[] = [];
-    const elsewhere: string[] = [];
-    page.on("pageerror", (error) => errors.push(error.message));
-    page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
-    });
-    page.on("request", (request) => {
-      const address = request.url();
-      if (!address.startsWith(lab.address) && !/^(data|blob):/.test(address)) elsewhere.push(address);
-    });
-    await page.goto(`${lab.address}?${query}`);
-    await page.waitForSelector("h1");
-    return { page, errors, elsewhere, [Symbol.asyncDispose]: () => context.close() };
-  }
+  const open = (query: string, options?: BrowserContextOptions): Promise<OpenedPage> =>
+    openPage(browser, lab.address, query, options);
 
   const number = (page: Page, of: string, name: string): Promise<string | null> =>
     page.textContent(`[data-of="${of}"] [data-number="${name}"]`);
@@ -84,17 +60,7 @@ describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () 
     "%s under %s: no error, nothing from elsewhere, nothing wider than the screen, no fault that axe finds",
     async (name, look, options) => {
       await using opened = await open(`page=${name}&${look}`, options);
-      const { page, errors, elsewhere } = opened;
-      // The page's policy refuses scripts that are put in, which axe is; evaluating is not putting in.
-      await page.evaluate(axe);
-      const faults = await page.evaluate(`axe.run().then(({ violations }) =>
-        violations.filter(({ impact }) => impact === "serious" || impact === "critical")
-          .map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ")))`);
-      expect(faults).toEqual([]);
-      const wider = await page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
-      expect(wider).toBeLessThanOrEqual(0);
-      expect(errors).toEqual([]);
-      expect(elsewhere).toEqual([]);
+      await expectSound(opened, name);
     },
   );
 
