@@ -169,7 +169,8 @@ describe.skipIf(chromiumPath === null)(`the lab's Extend and Runs (skipped: ${wh
     await page.getByLabel("Show first").check();
     await page.getByLabel("Show second").check();
     const image = page.getByRole("img", { name: /^Loss by position/ });
-    await image.waitFor();
+    // The runs come one after the other, and the first has its curves at once.
+    await page.getByRole("img", { name: /^Loss by position.*second · / }).waitFor();
     for (const name of ["first · none", "first · yarn:4", "second · linear:4"]) {
       expect(await image.getAttribute("aria-label")).toContain(name);
     }
