@@ -106,7 +106,6 @@ ${what} ${(parameters / 1e6).toFixed(2)} million parameters, trained on ${recipe
 
 - Blocks: Llama's, ${recipe.numLayers} layers of ${recipe.hiddenSize}, ${recipe.numHeads} heads. Vocabulary: the 256 bytes, and a BOS in front of every sequence.
 - Text: speeches on the State of the Union and Moby-Dick (both in the public domain), ${((commands.length * recipe.steps * recipe.batchSize * recipe.length) / 1e6).toFixed(1)} million bytes seen.
-- The novel stood in that text twice. Today's command reads it once, and so trains a model like this one, not the same bytes.
 - Loss on speeches kept apart, at the trained length: ${within.toFixed(3)} nats a byte.
 ${table}
 Trained by ${commands.map((command) => `\`${command}\``).join(", then ")}.
