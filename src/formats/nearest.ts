@@ -1,17 +1,27 @@
 // "Did you mean": the known names closest to one that a file or a user got wrong.
 
-/** Edits (insert, delete, replace, swap of neighbours) between two strings: optimal string alignment. */
-export function editDistance(a: string, b: string): number {
+/**
+ * Edits (insert, delete, replace, swap of neighbours) between two strings: optimal string alignment.
+ *
+ * @param most where more are as good as none: infinity is returned as soon as more are certain
+ */
+export function editDistance(a: string, b: string, most = Number.POSITIVE_INFINITY): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
+  let leastBefore = 0;
   for (let i = 1; i <= a.length; i++) {
     const row = [i];
+    let least = i;
     for (let j = 1; j <= b.length; j++) {
       const cost = a[i - 1] === b[j - 1] ? 0 : 1;
       let best = Math.min(previous[j]! + 1, row[j - 1]! + 1, previous[j - 1]! + cost);
       if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) best = Math.min(best, before[j - 2]! + 1);
       row.push(best);
+      if (best < least) least = best;
     }
+    // A swap reaches over one row, for one edit.
+    if (least > most && leastBefore + 1 > most) return Number.POSITIVE_INFINITY;
+    leastBefore = least;
     before = previous;
     previous = row;
   }

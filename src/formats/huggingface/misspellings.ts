@@ -67,7 +67,7 @@ export function findMisspellings(record: JsonObject, path: string): Finding[] {
     const near = rotary
       // Every character too many or too few is an edit.
       .filter((known) => Math.abs(known.length - key.length) <= mostEdits(known))
-      .map((known) => ({ known, distance: editDistance(key.toLowerCase(), known) }))
+      .map((known) => ({ known, distance: editDistance(key.toLowerCase(), known, mostEdits(known)) }))
       .filter(({ known, distance }) => distance <= mostEdits(known))
       .sort((a, b) => a.distance - b.distance)[0];
     if (near !== undefined) {
