@@ -5,7 +5,7 @@
  *
  * @param most where more are as good as none: infinity is returned as soon as more are certain
  */
-export function editDistance(a: string, b: string, most = Number.POSITIVE_INFINITY): number {
+export function editDistance(a: string, b: string, most: number = Number.POSITIVE_INFINITY): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
   let leastBefore = 0;
