@@ -1,9 +1,9 @@
 // longhand export: a model's scaling in the words of an engine, and what that engine will compute from them.
 
 import { Buffer } from "node:buffer";
-import { access, mkdir, mkdtemp, open, rename, rm, writeFile } from "node:fs/promises";
+import { access, mkdir, mkdtemp, open, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { type Command, Option } from "commander";
 import { exportConfiguration } from "../advice/export/index.ts";
 import { exportText, verificationText } from "../advice/export/text.ts";
@@ -96,6 +96,7 @@ async function run(path: string, flags: Flags, signal: AbortSignal): Promise<voi
   }
   const model = await openModel(path);
   const config = await configOf(path);
+  const called = calledAs(config?.path ?? path);
   const made = exportConfiguration(model, {
     to: flags.to,
     scaling: strategy,
@@ -103,7 +104,7 @@ async function run(path: string, flags: Flags, signal: AbortSignal): Promise<voi
     ...(flags.engineVersion === undefined ? {} : { engineVersion: flags.engineVersion }),
     ...(config === null ? {} : { config: config.value, configText: config.text }),
     ...(flags.cacheBytes === undefined ? {} : { cacheBytes: flags.cacheBytes }),
-    model: path.replace(/[\\/]config\.json$/, ""),
+    model: called,
     folder: flags.out ?? ".",
   });
   const line = progressLine();
@@ -145,19 +146,28 @@ async function run(path: string, flags: Flags, signal: AbortSignal): Promise<voi
       process.stdout.write(`${JSON.stringify({ ...made, files, written: flags.out !== undefined, verified })}\n`);
       return;
     }
-    print(made, flags, verified);
+    print(made, called, flags, verified);
   } finally {
     line.end();
   }
 }
 
-function print(made: EngineExport, flags: Flags, verified: EngineExport["verified"]): void {
+/** A configuration's folder; of one that lies alone under another name, no folder is known. */
+function calledAs(path: string): string {
+  if (!/\.json$/i.test(path)) return path;
+  return basename(path) === "config.json" ? dirname(path) : "MODEL";
+}
+
+function print(made: EngineExport, called: string, flags: Flags, verified: EngineExport["verified"]): void {
   process.stdout.write(exportText(made, palette, terminalWidth()));
+  if (called === "MODEL" && made.command.includes("MODEL") && !made.command.includes("MODEL.gguf")) {
+    process.stdout.write("\nMODEL stands for the folder that the configuration belongs to.\n");
+  }
   if (made.files.length > 0) {
     const names = made.files.map(({ path }) => (flags.out === undefined ? path : join(flags.out, path)));
     process.stdout.write(
       flags.out === undefined
-        ? `\nNot written: ${names.join(", ")}. Add --out FOLDER.\n`
+        ? `\nNot written yet, and needed by the ${made.commands.length === 1 ? "command" : "commands"}: ${names.join(", ")}. Add --out FOLDER.\n`
         : `\nWritten: ${names.join(", ")}\n`,
     );
   }
@@ -187,12 +197,14 @@ function checkVerifiable(made: EngineExport, format: string): void {
 }
 
 /** A model's own config.json, with its text; null for other formats. */
-async function configOf(path: string): Promise<{ text: string; value: Record<string, unknown> } | null> {
+async function configOf(
+  path: string,
+): Promise<{ text: string; value: Record<string, unknown>; path: string | null } | null> {
   const files = await modelFilesOf(path, "a model");
   const name = files.file === null || /\.safetensors$/i.test(files.file) ? "config.json" : files.file;
   if (!/\.json$/i.test(name)) return null;
   const text = await opened(files, name, async (source) => new TextDecoder().decode(await source.read(0, source.size)));
-  return { text, value: parseJson(text, name) as Record<string, unknown> };
+  return { text, value: parseJson(text, name) as Record<string, unknown>, path: files.locate?.(name) ?? null };
 }
 
 async function writeFiles(
@@ -210,7 +222,17 @@ async function writeFiles(
     );
   }
   await mkdir(folder, { recursive: true });
+  const own = await Promise.all([
+    realpath(path).catch(() => null),
+    realpath(join(path, "config.json")).catch(() => null),
+  ]);
   for (const { path: name } of made.files) {
+    const place = await realpath(join(folder, name)).catch(() => null);
+    if (place !== null && own.includes(place)) {
+      throw new RangeError(
+        `--out: expected a place beside the model's own files, got ${place}, which was read; name another folder`,
+      );
+    }
     const taken = await access(join(folder, name)).then(
       () => true,
       () => false,

@@ -111,7 +111,9 @@ export function exportGguf(context: ExportContext, wanted: readonly Wanted[]): G
   const arch = architecture ?? "ARCH";
   const failed = groups.some(({ unsupported }) => unsupported !== null);
   const patch: GgufPatch | null =
-    keys === null || failed ? null : patchOf(arch, keys, tables, model.maxPositionEmbeddings ?? 0, length);
+    keys === null || failed
+      ? null
+      : patchOf(arch, keys, tables, model.maxPositionEmbeddings ?? 0, length, ordered[0]!.own.rope.ropeTheta);
   const betas =
     keys?.betas !== null && keys?.betas !== undefined && facts?.readsBetas !== true
       ? ["--yarn-beta-fast", String(keys.betas[0]), "--yarn-beta-slow", String(keys.betas[1])]
@@ -240,6 +242,7 @@ function patchOf(
   tables: "freqs" | "lists" | null,
   claimed: number,
   length: number,
+  ownBase: number,
 ): GgufPatch {
   const set = (key: string, type: MetadataChange["type"], value: MetadataChange["value"]): MetadataChange => ({
     key: `${architecture}.${key}`,
@@ -251,7 +254,8 @@ function patchOf(
   const lists = keys.divisors !== null && tables === "lists";
   const metadata: MetadataChange[] = [
     ...reach,
-    set("rope.freq_base", "f32", keys.base),
+    // What the file says already, or leaves to the same default.
+    ...(keys.base === ownBase ? [] : [set("rope.freq_base", "f32", keys.base)]),
     set("rope.scaling.type", "string", lists ? "longrope" : keys.type),
     set("rope.scaling.factor", "f32", keys.factor),
     set("rope.scaling.original_context_length", "u32", lists ? Math.max(1, claimed) : keys.original),

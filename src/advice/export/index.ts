@@ -110,6 +110,7 @@ export function exportConfiguration(model: ModelDescription, options: ExportOpti
     trainedLength: model.trainedLength,
     files: words.files,
     patch: words.patch,
+    changes: words.changes ?? null,
     commands: words.commands,
     command: words.commands.at(-1) ?? "",
     exact: words.commands.length > 0 && words.groups.every((group) => group.exact),

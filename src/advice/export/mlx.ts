@@ -48,6 +48,7 @@ export function exportMlx(context: ExportContext, wanted: readonly Wanted[]): En
   return {
     ...none,
     files: [{ path: name, content }],
+    changes: inPlace,
     commands,
     groups: groups.length === 0 ? wanted.map((one) => unsupportedGroup(one, "nothing is written")) : groups,
     nearest: through.nearest,

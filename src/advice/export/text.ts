@@ -1,9 +1,20 @@
 // An export as a person reads it in a terminal: what the engine will compute, the memory of its cache, the command.
 
 import { type Palette, plain, wrap } from "../chart/text.ts";
-import type { EngineExport, ExportedGroup, ExportVerification } from "./types.ts";
+import type { EngineExport, ExportedGroup, ExportTarget, ExportVerification } from "./types.ts";
+import { configJson } from "./words.ts";
 
 const number = (x: number) => x.toLocaleString("en-US");
+
+const engineNames: { readonly [T in ExportTarget]: string } = {
+  transformers: "transformers",
+  vllm: "vLLM",
+  sglang: "SGLang",
+  "llama.cpp": "llama.cpp",
+  gguf: "a GGUF",
+  mlx: "mlx-lm",
+  ollama: "Ollama",
+};
 
 /** Lines of at most `width` columns; the commands stand whole, to be copied. */
 export function exportText(made: EngineExport, palette: Palette = plain, width = 80): string {
@@ -11,13 +22,15 @@ export function exportText(made: EngineExport, palette: Palette = plain, width =
   const lines: string[] = [];
   const { bold, dim } = palette;
   lines.push(
-    `${bold(made.model)}  ${dim(`${made.scaling} · ${number(made.length)} tokens · for ${made.to} ${made.engine.version}`)}`,
+    `${bold(made.model)}  ${dim(`${scalingText(made)} · ${number(made.length)} tokens · for ${versionText(made)}`)}`,
   );
   if (made.trainedLength !== null) lines.push(`trained at ${number(made.trainedLength)} tokens`);
   lines.push("");
   for (const group of made.groups) lines.push(...groupLines(group, made, palette, columns));
   if (made.nearest !== null) {
-    lines.push(...wrap(`${made.to} has no words for this. Nearest: ${made.nearest}.`, columns).map(palette.warn));
+    lines.push(
+      ...wrap(`${engineNames[made.to]} has no words for this. Nearest: ${made.nearest}.`, columns).map(palette.warn),
+    );
   }
   const { memory } = made;
   const windowed = memory.groups.filter(({ tokens }) => tokens > 0 && tokens < made.length);
@@ -45,12 +58,15 @@ export function exportText(made: EngineExport, palette: Palette = plain, width =
         );
     }
   }
+  if (made.changes !== null) {
+    lines.push("", bold("Changes to config.json"), ...changeLines(made.changes));
+  }
   if (made.commands.length > 0) {
     lines.push("", bold(made.commands.length === 1 ? "Command" : "Commands"), ...made.commands);
   } else {
     lines.push("", palette.bad(`There is no command: ${made.to} computes nothing of this.`));
   }
-  lines.push("", ...wrap(`Read from: ${made.engine.readFrom}.`, columns).map(dim));
+  lines.push("", ...wrap(`What it computes is known from the source of ${made.engine.readFrom}.`, columns).map(dim));
   return `${lines.join("\n")}\n`;
 }
 
@@ -60,14 +76,53 @@ function groupLines(group: ExportedGroup, made: EngineExport, palette: Palette, 
   if (group.unsupported !== null) {
     return wrap(`${where}: ${made.to} does not compute this: ${group.unsupported}.`, columns).map(palette.bad);
   }
-  const score = group.scoreFactor === 1 ? "" : `, scores × ${short(group.scoreFactor ?? 1, 7)}`;
+  const score = group.scoreFactor === 1 ? "" : `, attention scores × ${short(group.scoreFactor ?? 1, 7)}`;
   if (group.exact) {
-    return [`${palette.good("✓")} ${where}: the frequencies asked for${score}`];
+    const [first = "", ...rest] = wrap(`${where}: exactly ${askedText(made)}${score}`, columns - 2);
+    return [`${palette.good("✓")} ${first}`, ...rest.map((line) => `  ${line}`)];
   }
   return wrap(
     `✗ ${where}: other frequencies, at most ${percent(group.frequencyDifference ?? 0)} off (pair ${group.frequencyPair})${score}`,
     columns,
   ).map(palette.bad);
+}
+
+function versionText({ to, engine: { version } }: EngineExport): string {
+  if (version === "any") return engineNames[to];
+  return to === "gguf" ? `a GGUF, as llama.cpp ${version} reads it` : `${engineNames[to]} ${version}`;
+}
+
+/** The scaling in a line: a dictionary by its type. */
+function scalingText({ scaling }: EngineExport): string {
+  if (scaling === "as-is") return "the file's own scaling";
+  if (!scaling.startsWith("{")) return scaling;
+  const { rope_type, type } = JSON.parse(scaling) as Record<string, unknown>;
+  const named = rope_type ?? type;
+  return typeof named === "string" ? named : "the scaling given";
+}
+
+function askedText(made: EngineExport): string {
+  if (made.scaling === "as-is") return "the frequencies of the file";
+  // Of several groups, some may keep what the file says.
+  return made.scaling.startsWith("{") || made.groups.length > 1
+    ? "the frequencies asked for"
+    : `the frequencies of ${made.scaling}`;
+}
+
+/** One line a key; a part of the file, as text_config, by its path. */
+function changeLines(changes: Readonly<Record<string, unknown>>, path = ""): string[] {
+  return Object.entries(changes).flatMap(([key, value]) => {
+    const rotary = key === "rope_parameters" || key === "rope_scaling";
+    if (typeof value === "object" && value !== null && !Array.isArray(value) && !rotary) {
+      return changeLines(value as Record<string, unknown>, `${path}${key}.`);
+    }
+    if (value === null) return [`  ${path}${key} is removed`];
+    // Lists of longrope are as long as a head has pairs.
+    const text = configJson({ [key]: value }).slice(`{"${key}": `.length, -1);
+    return [
+      `  ${path}${key} = ${text.replace(/\[([^[\]]{80,})\]/g, (_, list: string) => `[${list.split(",").length} numbers]`)}`,
+    ];
+  });
 }
 
 /** What `--verify` found. */

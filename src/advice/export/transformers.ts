@@ -43,6 +43,7 @@ export function exportTransformers(context: ExportContext, wanted: readonly Want
     engine,
     files: [{ path: name, content }],
     patch: null,
+    changes: inPlace,
     commands,
     groups: through.groups,
     nearest: through.nearest,

@@ -104,6 +104,8 @@ export interface EngineExport {
   readonly files: readonly ExportedFile[];
   /** Of a GGUF: of the patched copy, or what llama.cpp's flags amount to in metadata. */
   readonly patch: GgufPatch | null;
+  /** Of config.json, where one is written: a JSON merge patch (RFC 7386), null for a key that goes; null without one. */
+  readonly changes: Readonly<Record<string, unknown>> | null;
   /** To type, one after the other; the last starts the engine. */
   readonly commands: readonly string[];
   /** The last of `commands`. */

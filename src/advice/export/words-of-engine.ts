@@ -7,6 +7,8 @@ export interface EngineWords {
   readonly engine: { readonly version: string; readonly readFrom: string };
   readonly files: readonly ExportedFile[];
   readonly patch: GgufPatch | null;
+  /** Of config.json, where a file is written from it; null for a key that goes. */
+  readonly changes?: Readonly<Record<string, unknown>>;
   readonly commands: readonly string[];
   readonly groups: readonly ExportedGroup[];
   readonly nearest: string | null;
