@@ -285,6 +285,7 @@ function parseScaling(text: string, ropeTheta: number, trainedLength: number): T
       }).rope;
     case "as-is":
     case "drop":
+    case "self-extend":
       throw new RangeError(
         `--scaling: expected a scaling to train under, got ${strategy.kind}; --drop-at removes the encoding`,
       );

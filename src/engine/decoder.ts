@@ -322,12 +322,15 @@ export class Decoder {
   #chunkSize(length: number): number {
     const { layers } = this.#spec;
     const { inputs } = this.#exact.graph;
-    const keepsScores = layers.some(
-      ({ attention, group }) => attention.softcap !== null || inputs.some(({ name }) => name === `bias.${group}`),
-    );
+    const has = (name: string): boolean => inputs.some((input) => input.name === name);
+    const views = layers.some(({ group }) => has(`viewMask.${group}.0`));
+    const keepsScores =
+      views || layers.some(({ attention, group }) => attention.softcap !== null || has(`bias.${group}`));
     if (!keepsScores) return 512;
     const heads = Math.max(...layers.map(({ attention }) => attention.numHeads));
-    return Math.min(512, Math.max(16, Math.floor(scoreBytes / (4 * heads * length))));
+    // Views' scores stand there three times: of each view, side by side, and as a softmax.
+    const copies = views ? 3 : 1;
+    return Math.min(512, Math.max(16, Math.floor(scoreBytes / (4 * copies * heads * length))));
   }
 }
 

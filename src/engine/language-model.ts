@@ -18,8 +18,11 @@ import {
   parseStrategy,
   readLearnedPositions,
   type Strategy,
+  viewCount,
+  viewedGroups,
 } from "../models/index.ts";
 import { type Backend, DisposedError, type Session, type Weights } from "./backend.ts";
+import { isFileWeight } from "./binding.ts";
 import { cacheSizes, Decoder, type RunOptions } from "./decoder.ts";
 import { chooseCapacity, choosePrecision, type LoadModelOptions, type Precision } from "./load-options.ts";
 import { onnxRuntimeBackend } from "./onnxruntime/index.ts";
@@ -151,6 +154,8 @@ export async function createLanguageModel(
   });
   signal?.throwIfAborted();
   const shared = threads === undefined ? {} : { threads };
+  // Those that are checked and stay in their files need no second reading.
+  const inPlace = new Map([...parameters].filter(([, weight]) => isFileWeight(weight)));
   const { spareRows, windows } = program;
   const sizes = cacheSizes(program, initial);
   const exact = await backend.load(program.graph, parameters, { sizes, ...shared, ownsWeights: !atOnce });
@@ -158,6 +163,16 @@ export async function createLanguageModel(
     backend.load(graph, weights, { shareStates: exact, ...shared, ownsWeights: true });
   const loaded = atOnce ? await load(decoding, parameters) : undefined;
   const fast = decoding && (async () => loaded ?? load(decoding, await readParameters(decoding, checkpoint)));
+  /** The same weights once more, in a program with a cache of its own whose keys are not turned. */
+  const loadViews = async (): Promise<Decoder> => {
+    const groups = viewedGroups(checkpoint.description);
+    const viewed = buildDecoder(spec, { ...common, keyViews: { groups, count: viewCount } });
+    const others = new Map([...viewed.parameters].filter(([name]) => !inPlace.has(name)));
+    const weights = new Map([...inPlace, ...(await readParameters({ parameters: others }, checkpoint))]);
+    const options = { sizes: cacheSizes(viewed, initial), ...shared, ownsWeights: true };
+    const session = await backend.load(viewed.graph, weights, options);
+    return new Decoder({ ...viewed, exact: session }, spec, initial, limit);
+  };
   return new LanguageModel({
     checkpoint,
     backend,
@@ -167,6 +182,7 @@ export async function createLanguageModel(
     // What positions are made of is fed in, not a parameter.
     unused: checkpoint.unusedTensors([...weightsOf(program), ...learned.weights]),
     decoder: new Decoder({ exact, spareRows, windows, ...(fast === undefined ? {} : { fast }) }, spec, initial, limit),
+    loadViews,
   });
 }
 
@@ -178,6 +194,7 @@ interface Parts {
   readonly attentionBias: "columns" | "dense";
   readonly unused: readonly Finding[];
   readonly decoder: Decoder;
+  readonly loadViews: () => Promise<Decoder>;
 }
 
 export class LanguageModel implements AsyncDisposable {
@@ -191,6 +208,9 @@ export class LanguageModel implements AsyncDisposable {
   readonly #learned: LearnedPositions;
   readonly #attentionBias: "columns" | "dense";
   readonly #decoder: Decoder;
+  readonly #loadViews: () => Promise<Decoder>;
+  /** For positions that need it; loaded when such are first wanted. */
+  #views: Promise<Decoder> | undefined;
   #disposed = false;
 
   /** Use `loadLanguageModel`. */
@@ -204,6 +224,7 @@ export class LanguageModel implements AsyncDisposable {
     this.#learned = parts.learned;
     this.#attentionBias = parts.attentionBias;
     this.#decoder = parts.decoder;
+    this.#loadViews = parts.loadViews;
   }
 
   /** The positions of a choice: what a call will use, checked without running anything. */
@@ -251,14 +272,15 @@ export class LanguageModel implements AsyncDisposable {
     // The last token is never fed in, so a table as long as the sequence less one would do; but it is part of the
     // sequence that the model is asked about.
     this.#expectLength(ids.length, positions);
+    const decoder = await this.#decoderFor(positions);
     const begin = performance.now();
     const losses = new Float64Array(ids.length - 1);
     if (reading !== "growing") {
       const tables = positions.tables(this.#wholeLength(ids.length, options));
-      const { losses: got } = await this.#decoder.run(ids, tables, { lossesFrom: 1 }, options);
+      const { losses: got } = await decoder.run(ids, tables, { lossesFrom: 1 }, options);
       losses.set(got);
     } else {
-      await this.#scoreGrowing(ids, positions, losses, options);
+      await this.#scoreGrowing(decoder, ids, positions, losses, options);
     }
     return {
       ...this.#facts(positions, reading),
@@ -268,7 +290,13 @@ export class LanguageModel implements AsyncDisposable {
   }
 
   /** Runs of prefixes whose table is the same are one pass; each change of the table is a new one. */
-  async #scoreGrowing(ids: Int32Array, positions: Positions, losses: Float64Array, options: RunOptions): Promise<void> {
+  async #scoreGrowing(
+    decoder: Decoder,
+    ids: Int32Array,
+    positions: Positions,
+    losses: Float64Array,
+    options: RunOptions,
+  ): Promise<void> {
     const { onProgress, ...rest } = options;
     const total = ids.length - 1;
     let from = 1;
@@ -278,7 +306,7 @@ export class LanguageModel implements AsyncDisposable {
       let to = from + 1;
       while (to < ids.length && positions.key(to) === key) to++;
       const prefix = ids.subarray(0, to);
-      const { losses: got } = await this.#decoder.run(prefix, positions.tables(from), { lossesFrom: from }, rest);
+      const { losses: got } = await decoder.run(prefix, positions.tables(from), { lossesFrom: from }, rest);
       losses.set(got, from - 1);
       onProgress?.({ done: to - 1, total });
       from = to;
@@ -312,13 +340,14 @@ export class LanguageModel implements AsyncDisposable {
     const { vocabSize } = this.spec;
     let logLikelihood = 0;
     let isGreedy = true;
+    const decoder = await this.#decoderFor(positions);
     const whole = positions.tables(this.#wholeLength(ids.length, options));
     // Logits of some rows at a time; the cache makes that cheap, and [T, V] never exists.
     const step = reading === "growing" ? 1 : 64;
     for (let at = context.length; at < ids.length; at += step) {
       const to = Math.min(ids.length, at + step);
       const tables = reading === "growing" ? positions.tables(at) : whole;
-      const { logits } = await this.#decoder.run(ids.subarray(0, to - 1), tables, { logits: to - at }, options);
+      const { logits } = await decoder.run(ids.subarray(0, to - 1), tables, { logits: to - at }, options);
       for (let i = at; i < to; i++) {
         const row = logits.subarray((i - at) * vocabSize, (i - at + 1) * vocabSize);
         logLikelihood += logProbability(row, ids[i]!);
@@ -349,22 +378,18 @@ export class LanguageModel implements AsyncDisposable {
     const reading = this.#reading(positions, options, "growing");
     this.#expectLength(prompt.length, positions);
     // The last token chosen is not fed in: it may stand one past the last position.
-    const most = Math.min(prompt.length + maxTokens, positions.maxLength + 1, this.#decoder.limit + 1);
+    const decoder = await this.#decoderFor(positions);
+    const most = Math.min(prompt.length + maxTokens, positions.maxLength + 1, decoder.limit + 1);
     const ids = new Int32Array(most);
     ids.set(prompt);
-    await this.#decoder.reserve(most - 1);
+    await decoder.reserve(most - 1);
     const final = this.#wholeLength(most - 1, options);
     let tables = positions.tables(reading === "growing" ? prompt.length : final);
     const fast = options.exact !== true;
     for (let length = prompt.length; length < most; length++) {
       this.#alive();
       if (reading === "growing" && positions.key(length) !== tables.key) tables = positions.tables(length);
-      const { logits, likeliest } = await this.#decoder.run(
-        ids.subarray(0, length),
-        tables,
-        { ...wanted, fast },
-        options,
-      );
+      const { logits, likeliest } = await decoder.run(ids.subarray(0, length), tables, { ...wanted, fast }, options);
       const token = likeliest ?? choose(logits);
       if (stop.includes(token)) break;
       ids[length] = token;
@@ -377,11 +402,23 @@ export class LanguageModel implements AsyncDisposable {
     if (this.#disposed) return;
     this.#disposed = true;
     await this.#decoder.dispose();
+    await (await this.#views?.catch(() => undefined))?.dispose();
     await this.#checkpoint.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.dispose();
+  }
+
+  async #decoderFor(positions: Positions): Promise<Decoder> {
+    if (!positions.views) return this.#decoder;
+    this.#views ??= this.#loadViews();
+    try {
+      return await this.#views;
+    } catch (error) {
+      this.#views = undefined;
+      throw error;
+    }
   }
 
   #wholeLength(length: number, options: EncodingOptions): number {
@@ -433,5 +470,5 @@ export function readScaling(scaling: EncodingOptions["scaling"]): Strategy | und
 
 function isStrategy(scaling: object): scaling is Strategy {
   const { kind } = scaling as { kind?: unknown };
-  return typeof kind === "string" && ["as-is", "none", "drop", "short", "parameters"].includes(kind);
+  return typeof kind === "string" && ["as-is", "none", "drop", "short", "parameters", "self-extend"].includes(kind);
 }

@@ -8,6 +8,7 @@
 
 import { type Graph, type GraphBuilder, graphBuilder, type Value } from "../graph/index.ts";
 import { activate } from "./activation.ts";
+import { attendByViews, type ViewInputs, viewInputs } from "./attention-views.ts";
 import { attendWithColumns, type BiasForm, biasColumns, biasForm, columnsHeadDim, spareRows } from "./bias-columns.ts";
 import { rotaryPairs } from "./positions.ts";
 import {
@@ -72,6 +73,9 @@ export interface DecoderOptions {
   /** Whether layers with a window keep only what it can see, in caches of their own (DecoderProgram.windows); false when
    *  absent. */
   readonly windowCaches?: boolean;
+  /** Rotary groups whose cache keeps keys before their rotation; each run turns them in so many ways (attention-views.ts)
+   *  by tables that it is fed. Groups without a window and without sinks. */
+  readonly keyViews?: { readonly groups: readonly number[]; readonly count: number };
   /** Columns of the logits that exist at once; 8192 when absent. */
   readonly vocabularyChunk?: number;
 }
@@ -111,6 +115,7 @@ const float32: WeightForm = { kind: "float32" };
  * position p; for an ALiBi group `queryColumns.G` [tokens, H, 8] and `keyColumns.G` [tokens, 8] (bias-columns.ts); for
  * another bias `bias.G` [H, distances], column d what is added at distance d, and `keys` [keys], the positions 0, 1, … of
  * all keys; for one that the distance does not decide `bias.G` [1, H, tokens, keys]; where positions are embedded, `positionRows` [tokens, E]; with queryFactors `queryFactors.G` [tokens].
+ * With `keyViews`, its groups have the inputs of `viewInputs` in place of `cos.G` and `sin.G`.
  * With `windowCaches`, a group of layers with a window has `pastLength.G` [] besides, and tables of its own length.
  * Outputs: `losses` [rows]; of the rows that `logitRows` chooses `logits` [logitRows, V], or of each the index and the sum
  * of them alone, `likeliest` and `logitSums` [logitRows]. States: `key.L`, `value.L` [1, K, capacity, D], wider with columns.
@@ -231,6 +236,11 @@ class Builder {
       switch (group.position.site) {
         case "query-key": {
           const pairs = rotaryPairs(group.position);
+          const { keyViews } = this.#options;
+          if (keyViews?.groups.includes(index) === true) {
+            const views = Array.from({ length: keyViews.count }, (_, view) => viewInputs(g, index, view, pairs));
+            return { views, layout: group.position.layout, factors };
+          }
           const cache = this.#windowCache(index, [`cos.${index}`, `sin.${index}`]);
           const rows = cache === undefined ? "positions" : `positions${index}`;
           return {
@@ -359,19 +369,28 @@ class Builder {
     value = value === undefined ? undefined : batched(value);
     const inputs = { query, key, value, pastKey, pastValue, pastLength, sinks };
     const { scale, window } = spec;
+    if (position.views !== undefined && (window !== null || sinks !== undefined)) {
+      throw new RangeError(
+        `layers[${index}]: expected attention to every key and without sinks for keyViews, got ` +
+          `${window === null ? "sinks" : `a window of ${window}`}`,
+      );
+    }
     const attributes = { numHeads, numKeyValueHeads, scale, window };
     if (columns !== undefined && spec.softcap !== null) {
       throw new RangeError(
         `layers[${index}]: expected no softcap with ALiBi as columns, got ${spec.softcap}; build with attentionBias "dense"`,
       );
     }
+    const rotation = { softcap: spec.softcap ?? 0, layout: position.layout ?? "half" } as const;
     const { output, newKey, newValue } =
-      columns !== undefined && key !== undefined && value !== undefined
+      key !== undefined && value !== undefined && columns !== undefined
         ? attendWithColumns(g, { ...inputs, key, value }, attributes, columns)
-        : g.attention(
-            { ...inputs, cos: position.cos, sin: position.sin, bias: position.bias },
-            { ...attributes, softcap: spec.softcap ?? 0, layout: position.layout ?? "half" },
-          );
+        : key !== undefined && value !== undefined && position.views !== undefined
+          ? attendByViews(g, { ...inputs, key, value }, { ...attributes, ...rotation }, position.views)
+          : g.attention(
+              { ...inputs, cos: position.cos, sin: position.sin, bias: position.bias },
+              { ...attributes, ...rotation },
+            );
     g.assignRows(pastKey, newKey, 2, pastLength);
     g.assignRows(pastValue, newValue, 2, pastLength);
     const width = numHeads * headDim;
@@ -385,7 +404,7 @@ class Builder {
     const g = this.#g;
     const { numHeads, numKeyValueHeads, headDim } = spec;
     const names = ["query", "key", "value"].map((one) => `layers.${index}.${one}`);
-    if (spec.queryKeyNorm !== null || position.columns !== undefined) return undefined;
+    if (spec.queryKeyNorm !== null || position.columns !== undefined || position.views !== undefined) return undefined;
     const { hiddenSize } = this.#spec;
     const heads = numHeads + 2 * numKeyValueHeads;
     const widths = [numHeads, numKeyValueHeads, numKeyValueHeads].map((count) => count * headDim);
@@ -657,6 +676,7 @@ interface GroupInputs {
   readonly layout?: "half" | "interleaved";
   readonly bias?: Value;
   readonly columns?: { readonly queries: Value; readonly keys: Value };
+  readonly views?: readonly ViewInputs[];
   readonly factors: Value | undefined;
   readonly cache?: GroupCache | undefined;
 }

@@ -36,6 +36,7 @@ export { familyOf, modelFamilies } from "./families/index.ts";
 export { type DecoderFeatures, decoderSpec, type ModelFamily } from "./family.ts";
 export { type LearnedPositions, readLearnedPositions } from "./learned-positions.ts";
 export type { LayerWeight, ModelWeight, NameMap, WeightRule } from "./names.ts";
+export { neighborWindowOf, type SelfExtendSizes, viewCount, viewedGroups } from "./position-views.ts";
 export {
   createPositions,
   type GroupPositions,

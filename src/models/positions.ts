@@ -20,7 +20,9 @@ import type { ModelDescription, PositionGroup, PositionSettings } from "../forma
 import { type Tensor, tensor } from "../tensor/index.ts";
 import { type BiasForm, biasColumns, biasForm, keyColumns, queryColumns } from "./bias-columns.ts";
 import type { LearnedPositions } from "./learned-positions.ts";
-import { applyStrategy, type Strategy, strategyApplies, strategyOf } from "./strategy.ts";
+import { type SelfExtendSizes, selfExtendOf, viewedGroups, viewTables } from "./position-views.ts";
+import { RotaryRows } from "./rotary-rows.ts";
+import { applyStrategy, type Strategy, strategyApplies, strategyOf, trainedConfig } from "./strategy.ts";
 
 type Rope = Extract<PositionSettings, { site: "query-key" }>;
 
@@ -43,6 +45,8 @@ export interface GroupPositions {
   /** The encoding's name; of a rotary group its ropeType, or "drop". */
   readonly encoding: string;
   readonly rope?: RopeParameters;
+  /** Of Self-Extend: tokens that share a far position, and the distance from which keys are far. */
+  readonly map?: SelfExtendSizes;
   readonly logitTemperature: LogitTemperature | null;
 }
 
@@ -58,6 +62,8 @@ export interface Positions {
   readonly groups: readonly GroupPositions[];
   /** Sequences longer than this have no positions; Infinity where the encoding has no end. */
   readonly maxLength: number;
+  /** Whether the feeds are for a graph built with `keyViews`: its cache keeps keys that are not turned. */
+  readonly views: boolean;
   /** Whether tables change with the length of the sequence (dynamic, longrope, a temperature by length). */
   readonly dependsOnLength: boolean;
   /** Those types by name, for a message. */
@@ -113,10 +119,18 @@ export function createPositions(
   const strategy = choice.scaling ?? { kind: "as-is" };
   const { groups } = description;
   const rotary = groups.filter((group) => group.position.site === "query-key");
-  const needsRotary = strategy.kind === "short" || strategy.kind === "parameters";
+  const views = strategy.kind === "self-extend";
+  const viewed = views ? viewedGroups(description) : [];
+  const needsRotary = views || strategy.kind === "short" || strategy.kind === "parameters";
   if (needsRotary && rotary.length === 0) {
     const kinds = [...new Set(groups.map((group) => group.position.kind))].join(", ");
     throw new RangeError(`--scaling: expected a model with rotary positions, got one with ${kinds}; use drop or none`);
+  }
+  if (views && viewed.length === 0) {
+    throw new RangeError(
+      "--scaling: expected a model with layers that see the whole context for self-extend, got one whose every rotary " +
+        "layer sees a window; use none",
+    );
   }
   for (const index of Object.keys(choice.encodings ?? {})) {
     if (groups[Number(index)] === undefined) {
@@ -131,6 +145,7 @@ export function createPositions(
   return {
     groups: sources.map((source) => source.description),
     maxLength: Math.min(...all.map((source) => source.maxLength)),
+    views,
     dependsOnLength: all.some((source) => source.dependsOnLength),
     lengthDependent: [
       ...new Set(all.filter((source) => source.dependsOnLength).map((source) => source.description.encoding)),
@@ -207,19 +222,30 @@ export function createPositions(
     applies: boolean,
     own: PositionEncoding | undefined,
   ): Omit<GroupSource, "description"> & {
-    readonly description: Pick<GroupPositions, "site" | "encoding" | "rope">;
+    readonly description: Pick<GroupPositions, "site" | "encoding" | "rope" | "map">;
   } {
     const { position } = group;
     const dropped = applies && strategy.kind === "drop";
     switch (position.site) {
       case "query-key": {
+        if (own !== undefined && views) {
+          throw new RangeError(
+            `encodings: expected the model's own rotary positions with self-extend, got ${show(own.name)} for group ${index}`,
+          );
+        }
         if (own !== undefined) return encodingTables(own as QueryKeyEncoding, position, index);
+        if (strategy.kind === "self-extend" && viewed.includes(index)) {
+          const config = trainedConfig(position, description);
+          return viewTables(config, selfExtendOf(strategy, position, description), index);
+        }
         const asIs: RopeConfig = {
           headDim: position.headDim,
           maxPositionEmbeddings: description.maxPositionEmbeddings ?? description.trainedLength ?? 1,
           rope: position.rope,
         };
-        const config = applies ? applyStrategy(strategy, { ...group, position }, description) : asIs;
+        // What sees a window only has no far keys.
+        const scaling = views ? ({ kind: "none" } as const) : strategy;
+        const config = applies ? applyStrategy(scaling, { ...group, position }, description) : asIs;
         return config === "drop" ? droppedTables(position, index) : ropeTables(config, index);
       }
       case "attention-bias": {
@@ -293,57 +319,15 @@ function identity(encoding: object): string {
   return `#${known}`;
 }
 
-/** Rows of a table that grow on demand: blocks of this many at a time. */
-const blockRows = 512;
-
-/** cos and sin [R, P] filled up to what was asked for. */
-class RotaryRows {
-  readonly pairs: number;
-  cos: Float32Array = new Float32Array(0);
-  sin: Float32Array = new Float32Array(0);
-  #filled = 0;
-  readonly #fill: (from: number, to: number) => { cos: ArrayLike<number>; sin: ArrayLike<number> };
-
-  constructor(
-    pairs: number,
-    length: number,
-    fill: (from: number, to: number) => { cos: ArrayLike<number>; sin: ArrayLike<number> },
-  ) {
-    this.pairs = pairs;
-    this.#fill = fill;
-    this.#allocate(length);
-  }
-
-  #allocate(rows: number): void {
-    for (const name of ["cos", "sin"] as const) {
-      const grown = new Float32Array(rows * this.pairs);
-      grown.set(this[name].subarray(0, this.#filled * this.pairs));
-      this[name] = grown;
-    }
-  }
-
-  ensure(rows: number): void {
-    const capacity = this.cos.length / this.pairs;
-    if (rows > capacity) this.#allocate(Math.max(rows, 2 * capacity));
-    while (this.#filled < rows) {
-      const to = Math.min(this.#filled + blockRows, this.cos.length / this.pairs);
-      const block = this.#fill(this.#filled, to);
-      this.cos.set(block.cos, this.#filled * this.pairs);
-      this.sin.set(block.sin, this.#filled * this.pairs);
-      this.#filled = to;
-    }
-  }
-
-  feed(index: number, rows: number, into: Record<string, Tensor>): void {
-    this.ensure(rows);
-    const shape = [this.cos.length / this.pairs, this.pairs];
-    into[`cos.${index}`] = tensor("f32", shape, this.cos);
-    into[`sin.${index}`] = tensor("f32", shape, this.sin);
-  }
+function feedRows(rows: RotaryRows, index: number, count: number, into: Record<string, Tensor>): void {
+  rows.ensure(count);
+  const shape = [rows.cos.length / rows.pairs, rows.pairs];
+  into[`cos.${index}`] = tensor("f32", shape, rows.cos);
+  into[`sin.${index}`] = tensor("f32", shape, rows.sin);
 }
 
-type SiteSource = Omit<GroupSource, "description"> & {
-  readonly description: Pick<GroupPositions, "site" | "encoding" | "rope">;
+export type SiteSource = Omit<GroupSource, "description"> & {
+  readonly description: Pick<GroupPositions, "site" | "encoding" | "rope" | "map">;
 };
 
 function ropeTables(config: RopeConfig, index: number): SiteSource {
@@ -364,7 +348,7 @@ function ropeTables(config: RopeConfig, index: number): SiteSource {
       const rows = new RotaryRows(frequencies.inverseFrequencies.length, length, (from, to) =>
         rotaryTablesFloat32(frequencies, range(from, to - from)),
       );
-      return (past, count, into) => rows.feed(index, past + count, into);
+      return (past, count, into) => feedRows(rows, index, past + count, into);
     },
   };
 }
@@ -381,7 +365,7 @@ function droppedTables(position: Rope, index: number): SiteSource {
         cos: new Float32Array((to - from) * pairs).fill(1),
         sin: new Float32Array((to - from) * pairs),
       }));
-      return (past, count, into) => rows.feed(index, past + count, into);
+      return (past, count, into) => feedRows(rows, index, past + count, into);
     },
   };
 }
@@ -410,7 +394,7 @@ function encodingTables(encoding: QueryKeyEncoding, position: Rope, index: numbe
     key: (length) => `${name}${encoding.dependsOnLength ? `@${length}` : ""}`,
     open(length) {
       const rows = new RotaryRows(pairs, length, (from, to) => encoding.queryTables(range(from, to - from), length));
-      return (past, count, into) => rows.feed(index, past + count, into);
+      return (past, count, into) => feedRows(rows, index, past + count, into);
     },
   };
 }

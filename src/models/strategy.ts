@@ -18,6 +18,13 @@ export type Strategy =
   /** No rotation at all: cos 1, sin 0. */
   | { readonly kind: "drop" }
   | { readonly kind: "short"; readonly name: ShortName; readonly factor: number }
+  /** The trained frequencies at other positions: a map (encodings/position-maps). */
+  | {
+      readonly kind: "self-extend";
+      readonly groupSize: number;
+      /** A quarter of the trained length when absent. */
+      readonly neighborWindow?: number;
+    }
   | { readonly kind: "parameters"; readonly value: Readonly<Record<string, unknown>> };
 
 /** Short forms take one number, the factor; the original length is the model's trained length. */
@@ -32,7 +39,7 @@ const who = "--scaling";
  * Reads a `--scaling` argument.
  *
  * @param text a JSON object, or `none`, `drop`, `linear:4`, `ntk:4`, `ntk-by-parts:4`, `dynamic:4`, `yarn:4`,
- *   `llama3:8`, `gradient:4`, `dynamic-linear`, `dynamic-yarn`
+ *   `llama3:8`, `gradient:4`, `dynamic-linear`, `dynamic-yarn`, `self-extend:GROUP` or `self-extend:GROUP:WINDOW`
  * @throws RangeError naming what was expected, and the nearest known name
  * @example
  * ```ts
@@ -62,8 +69,9 @@ export function parseStrategy(text: string): Strategy {
     }
     return { kind: "short", name: name as ShortName, factor: 1 };
   }
+  if (name === "self-extend") return parseSelfExtend(text, trimmed);
   if (!(shortNames as readonly string[]).includes(name)) {
-    const known = ["none", "drop", ...shortNames, ...bareNames];
+    const known = ["none", "drop", ...shortNames, ...bareNames, "self-extend"];
     if ((ropeTypes as readonly string[]).includes(name)) {
       throw new RangeError(
         `${who}: expected a JSON object for ${name}, which needs more than a factor, got ${show(text)}`,
@@ -80,6 +88,18 @@ export function parseStrategy(text: string): Strategy {
     throw new RangeError(`${who}: expected ${name}:FACTOR with a factor above 0, as ${name}:4, got ${show(text)}`);
   }
   return { kind: "short", name: name as ShortName, factor };
+}
+
+function parseSelfExtend(text: string, trimmed: string): Strategy {
+  const [, group, window] = /^self-extend:(\d+)(?::(\d+))?$/.exec(trimmed) ?? [];
+  if (group === undefined || Number(group) < 1 || (window !== undefined && Number(window) < 1)) {
+    throw new RangeError(
+      `${who}: expected self-extend:GROUP or self-extend:GROUP:WINDOW, integers of at least 1, as self-extend:8 or ` +
+        `self-extend:8:1024, got ${show(text)}`,
+    );
+  }
+  const neighborWindow = window === undefined ? {} : { neighborWindow: Number(window) };
+  return { kind: "self-extend", groupSize: Number(group), ...neighborWindow };
 }
 
 type Rope = Extract<PositionSettings, { site: "query-key" }>;
@@ -212,6 +232,12 @@ export function applyStrategy(
   if (strategy.kind === "drop") return "drop";
   const trained = trainedConfig(position, model);
   if (strategy.kind === "none") return trained;
+  if (strategy.kind === "self-extend") {
+    throw new RangeError(
+      `${who}: expected a scaling, which changes frequencies, got self-extend, which moves positions and keeps them; ` +
+        "score, generate, perplexity, needle and compare run it",
+    );
+  }
   if (trainedLength === null) {
     throw new RangeError(`${who}: expected a model with a trained length, got none in the file; give --trained-length`);
   }

@@ -74,7 +74,7 @@ export function createBiasPositions(
   const { encoder } = spec;
   if (encoder === undefined) throw new RangeError("positions: expected a model with an encoder, got a decoder alone");
   const kind = choice.scaling?.kind ?? "as-is";
-  if (kind === "short" || kind === "parameters") {
+  if (kind === "short" || kind === "parameters" || kind === "self-extend") {
     throw new RangeError("--scaling: expected a model with rotary positions, got one with t5; use drop or none");
   }
   const keys: string[] = [];

@@ -88,6 +88,10 @@ export function lengthOfStrategy(model: ModelDescription, strategy: Strategy): n
       case "none":
       case "drop":
         return trained || claimed;
+      case "self-extend":
+        // No engine's settings say it: the error of applyStrategy.
+        for (const group of model.groups.filter(isRotary)) applyStrategy(strategy, group, model);
+        break;
       case "short":
         if (strategy.name === "dynamic-linear" || strategy.name === "dynamic-yarn") break;
         return Math.round(strategy.factor * (trained || claimed));

@@ -152,7 +152,9 @@ export function needsShort(
 ): boolean {
   if (reading.kind !== "whole" || trainedLength === null || trainedLength < 2 || target <= trainedLength) return false;
   if (encoding.drop !== undefined && encoding.drop !== false) return true;
-  const strategy = encoding.scaling as Strategy;
+  const asked = encoding.scaling as Strategy;
+  // Self-Extend moves positions alike in sequences of any length, and keeps the frequencies.
+  const strategy = asked.kind === "self-extend" ? ({ kind: "none" } as const) : asked;
   return model.groups.some((group) => {
     if (group.logitTemperature?.kind === "drope") return true;
     const { position } = group;
