@@ -9,6 +9,7 @@ export const engineDialects: readonly Dialect[] = [
   "transformers-5",
   "transformers-4",
   "vllm",
+  "sglang",
   "llama.cpp",
   "mlx-lm",
   "exllamav2",
@@ -37,7 +38,7 @@ export interface EngineComparison {
  *   rope_scaling: { type: "yarn", factor: 4, original_max_position_embeddings: 32768 },
  * });
  * const [group] = compareEngines(inspectModel(model), model);
- * group.engines.map((engine) => engine.dialect).length; // => 7
+ * group.engines.map((engine) => engine.dialect).length; // => 8
  * ```
  */
 export function compareEngines(inspection: Inspection, model: ModelDescription): EngineComparison[] {

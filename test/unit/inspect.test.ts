@@ -292,9 +292,32 @@ describe("engines", () => {
     expect(of("llama.cpp").notes.map((note) => note.key)).toContain("truncate");
   });
 
+  test("SGLang keeps gpt-oss's ramp, reads no attention_factor, and makes one table of dynamic", () => {
+    const row = (parameters: RopeParameters, trainedLength: number, target: number) => {
+      const given = describedModel(parameters, { maxPositionEmbeddings: trainedLength, trainedLength });
+      return compareEngines(inspectModel(given, { target, length: target }), given)[0]!.engines.find(
+        ({ dialect }) => dialect === "sglang",
+      )!;
+    };
+    const read = comparisons[0]!.engines.find(({ dialect }) => dialect === "sglang")!;
+    expect(read.engine).toBe("SGLang 0.5.23");
+    expect(read.frequencyDifference).toBeLessThan(1e-12);
+    // m(4) in place of what the file says.
+    const yarn = { ropeType: "yarn", ropeTheta: 1e6, factor: 4, originalMaxPositionEmbeddings: 32768 } as const;
+    const given = row({ ...yarn, attentionFactor: 2 }, 32768, 131072);
+    expect(given.scoreFactor).toBeCloseTo(1.13862944 ** 2, 7);
+    expect(given.notes.map(({ key, code }) => [key, code])).toContainEqual(["attentionFactor", "key-ignored"]);
+    // vLLM-project issue 3488: static, though the sequence is short.
+    const dynamic = row({ ropeType: "dynamic", ropeTheta: 10000, factor: 2 }, 2048, 1024);
+    expect(dynamic.frequencyDifference).toBeGreaterThan(0.5);
+    expect(dynamic.notes.map(({ code }) => code)).toContain("fixed-at-start");
+  });
+
   test("the table names every engine, and fits its width", () => {
     const text = enginesText(comparisons, undefined, 80);
-    for (const name of ["transformers-5", "llama.cpp", "vllm", "mlx-lm", "exllamav2"]) expect(text).toContain(name);
+    for (const name of ["transformers-5", "llama.cpp", "vllm", "sglang", "mlx-lm", "exllamav2"]) {
+      expect(text).toContain(name);
+    }
     for (const line of text.split("\n")) expect([...line].length).toBeLessThanOrEqual(80);
   });
 
