@@ -9,15 +9,17 @@ import { statesFor } from "../states.ts";
 import { freeArrays } from "./free.ts";
 import { importRuntime, inNode, type Provider, providerTargets } from "./runtime.ts";
 import { OnnxRuntimeSession } from "./session.ts";
+import { type WasmPaths, wasmThreads } from "./threads.ts";
 import { expectWebgpuDtypes, inTurns, webgpuProvider, webgpuTurn } from "./webgpu.ts";
 import { packWeights } from "./weights.ts";
 
 export interface OnnxRuntimeOptions {
   /** "node" in Node, "wasm" elsewhere, when absent. */
   readonly provider?: Provider;
-  /** In a browser: where the package's .wasm is served, when that is not beside the script that loads it. A folder's
-   *  address with a slash at its end, or the file's. Before the first load; all backends of a page share it. */
-  readonly wasmPaths?: string | { readonly wasm: string };
+  /** In a browser: where the package's .wasm is served, when that is not beside the script that loads it, and its .mjs,
+   *  which threads start from: in a worker that a bundler makes one file there is one thread unless it is named. A
+   *  folder's address with a slash at its end, or the files'. Before the first load; all backends of a page share it. */
+  readonly wasmPaths?: WasmPaths;
   /** Floats too small for full precision (below 1.2e-38) count as 0, in Node. A masked softmax makes one of every key
    *  that it hides, and processors are slow at them: attention over 256 to 512 tokens takes 1.3 to 1.8 times as long
    *  without this (AVX-512). ONNX Runtime sets it for threads, by the first graph that a process loads: JavaScript on
@@ -64,8 +66,7 @@ export function onnxRuntimeBackend(options: OnnxRuntimeOptions = {}): Backend {
       const packed = await packWeights(bound, provider === "node");
       const program = lowerToOnnx(graph, { target, weights: packed.weights, ownBuffers: provider === "node" });
       const ort = await importRuntime(provider);
-      // In a worker there is one thread: with more a training step there never ended in Chromium.
-      const threads = "WorkerGlobalScope" in globalThis ? 1 : loadOptions.threads;
+      const threads = wasmThreads(loadOptions.threads, options.wasmPaths);
       if (provider !== "node" && threads !== undefined && ort.env.wasm !== undefined) {
         ort.env.wasm.numThreads = threads;
       }

@@ -1,12 +1,15 @@
 // In a page or a worker: what test/browser/training.test.ts asks of training there. Arguments and results are JSON.
 
-import { onnxRuntimeBackend } from "../../../src/engine/index.ts";
+import { type Backend, onnxRuntimeBackend } from "../../../src/engine/index.ts";
 import { type RecipeOptions, runRecipe, tokenBatches, trainingRecipe } from "../../../src/training/index.ts";
+import type { PageProvider } from "../../../web/parts/runtime.ts";
 
 export interface TrainingCase {
   readonly provider: "node" | "wasm" | "webgpu";
   readonly recipe: RecipeOptions;
   readonly threads?: number;
+  /** With the lab's own files of ONNX Runtime, and not from wherever the bundler put it. */
+  readonly namedFiles?: boolean;
 }
 
 export interface TrainingReport {
@@ -27,8 +30,13 @@ function sampleBytes(): Uint8Array {
   return Uint8Array.from({ length: 6000 }, (_, i) => (i * i * 31 + (i >> 3) * 7 + (i % 13)) & 255);
 }
 
+async function namedBackend(provider: PageProvider): Promise<Backend> {
+  const { pageBackend } = await import("../../../web/parts/runtime.ts");
+  return pageBackend(provider);
+}
+
 /** Trains a recipe and tells every loss. */
-export async function train({ provider, recipe: options, threads }: TrainingCase): Promise<TrainingReport> {
+export async function train({ provider, recipe: options, threads, namedFiles }: TrainingCase): Promise<TrainingReport> {
   const recipe = trainingRecipe(options);
   const losses: number[] = [];
   const milliseconds: number[] = [];
@@ -36,7 +44,7 @@ export async function train({ provider, recipe: options, threads }: TrainingCase
   let gradientNorm = Number.NaN;
   await runRecipe({
     recipe,
-    backend: onnxRuntimeBackend({ provider }),
+    backend: namedFiles && provider !== "node" ? await namedBackend(provider) : onnxRuntimeBackend({ provider }),
     data: tokenBatches(sampleBytes(), recipe),
     ...(threads === undefined ? {} : { threads }),
     onRow: (row) => {

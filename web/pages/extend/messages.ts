@@ -1,6 +1,7 @@
 // What the page and its worker say to each other.
 
 import type { CompareEvent, ComparePlan, CompareQuestion } from "../../../src/evaluation/live-compare.ts";
+import type { PageProvider } from "../../parts/runtime.ts";
 
 /** A model that a page can read. */
 export type PageModel =
@@ -13,7 +14,7 @@ export type ToWorker =
       readonly kind: "start";
       readonly model: PageModel;
       readonly question: CompareQuestion;
-      readonly provider: "wasm" | "webgpu";
+      readonly provider: PageProvider;
     }
   | { readonly kind: "cancel" }
   | { readonly kind: "report"; readonly format: string; readonly language: "en" | "zh-TW" };

@@ -2,13 +2,13 @@
 // that was cancelled stays here, and goes on when the same is asked again.
 
 import packageJson from "../../../package.json" with { type: "json" };
-import { onnxRuntimeBackend } from "../../../src/engine/onnxruntime/index.ts";
 import { liveCompare, planCompare } from "../../../src/evaluation/live-compare.ts";
 import { reportFormats } from "../../../src/evaluation/report/formats.ts";
 import { reportOf } from "../../../src/evaluation/report/model.ts";
 import { memoryRunFiles, type RunFiles, readRun, runName } from "../../../src/evaluation/run-folder/index.ts";
 import { builtInModelsAt } from "../../../src/formats/built-in-models.ts";
 import type { ModelSource } from "../../../src/formats/model-files.ts";
+import { pageBackend, threadsEach } from "../../parts/runtime.ts";
 import type { FromWorker, PageModel, ToWorker } from "./messages.ts";
 
 const tell = (message: FromWorker): void => self.postMessage(message);
@@ -58,7 +58,7 @@ async function start({ model, question, provider }: Extract<ToWorker, { kind: "s
         return files;
       },
       session: () => ({ versions: { longhand: packageJson.version }, hardware: { browser: navigator.userAgent } }),
-      load: { backend: onnxRuntimeBackend({ provider }) },
+      load: { backend: pageBackend(provider), threads: threadsEach(1, provider) },
       signal,
       pause,
       onEvent: (event) => tell({ kind: "event", event }),

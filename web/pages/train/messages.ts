@@ -1,8 +1,8 @@
 // What the page and the worker of a run say to each other.
 
-import type { Provider } from "../../../src/engine/onnxruntime/runtime.ts";
 import type { LengthPoint } from "../../../src/evaluation/length-test.ts";
 import type { TaskName, TrainingRecipe, TrainingRow } from "../../../src/training/index.ts";
+import type { PageProvider } from "../../parts/runtime.ts";
 
 /** What is trained on. */
 export type TrainingData =
@@ -13,7 +13,9 @@ export interface StartMessage {
   readonly kind: "start";
   readonly recipe: TrainingRecipe;
   readonly data: TrainingData;
-  readonly provider: Exclude<Provider, "node">;
+  readonly provider: PageProvider;
+  /** How many are trained at the same time, this one among them. */
+  readonly models: number;
   readonly held: boolean;
 }
 

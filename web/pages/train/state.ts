@@ -120,7 +120,7 @@ export const active: ReadonlySignal<readonly Run[]> = computed(() =>
 
 let nextId = 0;
 
-function startRun(recipe: TrainingRecipe, data: TrainingData, held: boolean): Run {
+function startRun(recipe: TrainingRecipe, data: TrainingData, models: number, held: boolean): Run {
   const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
   const say = (message: ToWorker): void => worker.postMessage(message);
   const run: Run = {
@@ -142,7 +142,7 @@ function startRun(recipe: TrainingRecipe, data: TrainingData, held: boolean): Ru
   };
   worker.onmessage = ({ data: message }: MessageEvent<FromWorker>) => soon(() => hear(run, message));
   worker.onerror = (event) => soon(() => hear(run, { kind: "error", message: event.message }));
-  say({ kind: "start", recipe, data, provider: device.value === "webgpu" ? "webgpu" : "wasm", held });
+  say({ kind: "start", recipe, data, provider: device.value === "webgpu" ? "webgpu" : "wasm", models, held });
   return run;
 }
 
@@ -204,7 +204,7 @@ export async function start(held: boolean): Promise<void> {
     const { recipes } = plan.value;
     const data = await dataOf();
     runsOn.value = task.value;
-    runs.value = recipes.map((recipe) => startRun(recipe, data, held));
+    runs.value = recipes.map((recipe) => startRun(recipe, data, recipes.length, held));
   } catch (error) {
     startError.value = error instanceof Error ? error.message : String(error);
   } finally {

@@ -1,6 +1,5 @@
 // The worker of one run: the library trains, this passes on what is asked and what is told.
 
-import { onnxRuntimeBackend } from "../../../src/engine/onnxruntime/index.ts";
 import { type LengthTest, taskLengthTest, textLengthTest } from "../../../src/evaluation/length-test.ts";
 import {
   type BatchSource,
@@ -12,6 +11,7 @@ import {
   taskBatches,
   tokenBatches,
 } from "../../../src/training/index.ts";
+import { pageBackend, threadsEach } from "../../parts/runtime.ts";
 import type { FromWorker, StartMessage, ToWorker, TrainingData } from "./messages.ts";
 
 const tell = (message: FromWorker): void => self.postMessage(message);
@@ -43,7 +43,7 @@ function sourceOf(data: TrainingData, recipe: TrainingRecipe): { data: BatchSour
   return { data: taskBatches(task, { ...recipe, sizes }), test: taskLengthTest(task, sizes, recipe) };
 }
 
-function start({ recipe, data: given, provider, held }: StartMessage): void {
+function start({ recipe, data: given, provider, models, held }: StartMessage): void {
   const { data, test } = sourceOf(given, recipe);
   const speed = speedometer(recipe.batchSize * recipe.length);
   const progress = (of: LiveRun): void =>
@@ -58,7 +58,8 @@ function start({ recipe, data: given, provider, held }: StartMessage): void {
   const live = new LiveRun({
     recipe,
     data,
-    backend: onnxRuntimeBackend({ provider }),
+    backend: pageBackend(provider),
+    threads: threadsEach(models, provider),
     held,
     // Of a batch of thousands of tokens a step's own loss is smooth enough to look at.
     rowEvery: 1,
