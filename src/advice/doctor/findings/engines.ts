@@ -16,8 +16,19 @@ interface GroupInEngine {
   readonly length: number;
 }
 
+/** Five checks ask for the same groups of one subject, which never changes. */
+const made = new WeakMap<Subject, readonly GroupInEngine[]>();
+
+function groupsIn(subject: Subject): readonly GroupInEngine[] {
+  const known = made.get(subject);
+  if (known !== undefined) return known;
+  const groups = [...computeGroups(subject)];
+  made.set(subject, groups);
+  return groups;
+}
+
 /** What the engine makes of each rotary group; nothing without an engine, or with the reference itself. */
-function* groupsIn(subject: Subject): Generator<GroupInEngine> {
+function* computeGroups(subject: Subject): Generator<GroupInEngine> {
   const { engine, version, model } = subject;
   // A GGUF is converted already; what its reader found is what llama.cpp does with it.
   if (engine === null || version === null || model?.format !== "huggingface") return;
