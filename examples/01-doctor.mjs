@@ -18,5 +18,9 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith(".json")))
 
   const { applied, diagnosis: after } = repair(input);
   const left = after.findings.filter(({ severity }) => severity !== "note").map(({ code }) => code);
-  console.log(`--fix: ${applied.join(", ") || "nothing"}; then ${left.join(", ") || "nothing is left"}\n`);
+  console.log(
+    language === "en"
+      ? `--fix: ${applied.join(", ") || "nothing"}; then ${left.join(", ") || "nothing is left"}\n`
+      : `--fix：${applied.length === 0 ? "沒有可以修正的" : `修正 ${applied.join("、")}`}；${left.length === 0 ? "之後沒有錯誤或警告" : `之後還有 ${left.join("、")}`}\n`,
+  );
 }

@@ -123,6 +123,10 @@ describe("longhand doctor", () => {
     ];
     for (const code of found) expect(stdout).toContain(code);
     expect(stdout.match(/then nothing is left/g)).toHaveLength(9);
+    const chinese = spawnSync(process.execPath, [example("01-doctor.mjs"), "zh-TW"], { encoding: "utf8" });
+    expect(chinese.status).toBe(0);
+    expect(chinese.stdout.match(/之後沒有錯誤或警告/g)).toHaveLength(9);
+    expect(chinese.stdout).not.toMatch(/nothing|then /);
   });
 });
 
