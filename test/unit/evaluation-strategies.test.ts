@@ -28,7 +28,7 @@ describe("the default strategies", () => {
   test("of a rotary model are the scalings at the factor of the target, and the baselines", () => {
     const set = defaultStrategies(llama, lengths);
     expect(names(set)).toEqual(["none", "linear:4", "ntk:4", "dynamic:4", "yarn:4", "window"]);
-    expect(why(set, "self-extend")).toMatch(/rotates each key once/);
+    expect(why(set, "self-extend")).toMatch(/a second time.*--strategies all/);
     expect(why(set, "longrope")).toMatch(/no long and short factors/);
     expect(why(set, "drop")).toMatch(/--strategies all/);
   });
@@ -41,6 +41,9 @@ describe("the default strategies", () => {
         ...["linear", "ntk", "ntk-by-parts", "dynamic", "yarn", "llama3"].map((name) => `${name}:${f}`),
         `dynamic:${f}@growing`,
       ]),
+      // (L − W)·G + W reaches 2 and 4 times L, with W = 128.
+      "self-extend:3:128",
+      "self-extend:5:128",
       "drop",
       "drop+temperature",
       "window",
@@ -77,6 +80,8 @@ describe("the default strategies", () => {
     const bloom = await set("bloom", 256);
     expect(names(bloom)).toEqual(["none", "drop", "drop+temperature", "window"]);
     expect(why(bloom, "yarn")).toBe("they scale rotary angles, and the model has ALiBi");
+    expect(why(bloom, "self-extend")).toBe("it moves rotary positions, and the model has ALiBi");
+    expect(why(await set("mistral", 256), "self-extend")).toMatch(/every rotary layer sees a window only/);
     const gpt2 = await set("gpt2", 4096);
     expect(names(gpt2)).not.toContain("none");
     expect(why(gpt2, "none")).toMatch(/learned positions and nothing to put at a later one/);
@@ -185,6 +190,12 @@ describe("a list of strategies", () => {
 
   test("sweeps lists and ranges of factors, and has the baselines in it", () => {
     expect(chosen("yarn:2,4,8,ntk:3")).toEqual(["none", "yarn:2", "yarn:4", "yarn:8", "ntk:3", "window"]);
+    // Of Self-Extend a number is a group's tokens; a factor is what the groups have to reach.
+    expect(chosen("self-extend:4,8,self-extend:4:64")).toEqual([
+      ...["none", "self-extend:4", "self-extend:8", "self-extend:4:64", "window"],
+    ]);
+    expect(chosen("self-extend")).toEqual(["none", "self-extend:5:128", "window"]);
+    expect(chosen("self-extend", [2, 4])).toEqual(["none", "self-extend:3:128", "self-extend:5:128", "window"]);
     expect(chosen("yarn:2..8, linear")).toEqual(["none", "yarn:2", "yarn:4", "yarn:8", "linear:4", "window"]);
     expect(chosen("dynamic:2@growing:64,4@growing:64")).toEqual([
       "none",

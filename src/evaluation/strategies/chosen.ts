@@ -8,6 +8,7 @@ import {
   factorFor,
   positionsEnd,
   type StrategySet,
+  selfExtendName,
   windowedName,
 } from "./defaults.ts";
 import { parseEvaluationStrategy, type StrategyLengths, splitStrategies } from "./strategy.ts";
@@ -44,12 +45,17 @@ export function chosenStrategies(
   }
   const { trainedLength, target } = lengths;
   const names = sweptNames(splitStrategies(list)).flatMap((name) => {
-    const [bare, at] = name.split(/(?=@)/);
-    if (!withFactor.includes(bare!)) return [name];
-    if (factors === undefined && trainedLength === null) {
-      throw new RangeError(`--strategies: expected ${bare}:FACTOR for a model without a trained length, got ${name}`);
+    const [bare, at = ""] = name.split(/(?=@)/);
+    const moves = bare === "self-extend";
+    if (!moves && !withFactor.includes(bare!)) return [name];
+    if (trainedLength === null && (factors === undefined || moves)) {
+      const numbers = moves ? "GROUP:WINDOW" : "FACTOR";
+      throw new RangeError(
+        `--strategies: expected ${bare}:${numbers} for a model without a trained length, got ${name}`,
+      );
     }
-    return (factors ?? [factorFor(trainedLength!, target)]).map((factor) => `${bare}:${factor}${at ?? ""}`);
+    const named = (factor: number): string => (moves ? selfExtendName(trainedLength!, factor) : `${bare}:${factor}`);
+    return (factors ?? [factorFor(trainedLength!, target)]).map((factor) => `${named(factor)}${at}`);
   });
   if (target <= positionsEnd(model) && !names.includes("none")) names.unshift("none");
   const beyond = trainedLength !== null && target > trainedLength;

@@ -2,7 +2,7 @@
 // does not is said with the reason, as data, so that a report leaves nothing out silently.
 
 import type { ModelDescription } from "../../formats/model-description.ts";
-import { isEncoderDecoder, trainedConfig } from "../../models/index.ts";
+import { isEncoderDecoder, neighborWindowOf, trainedConfig, viewedGroups } from "../../models/index.ts";
 import { type EvaluationStrategy, parseEvaluationStrategy, type StrategyLengths } from "./strategy.ts";
 
 export interface StrategySet {
@@ -22,7 +22,7 @@ export const windowedName = "window";
  * The strategies for a model.
  *
  * @param options.all also those that cost much or that a model is seldom good at without training: ntk-by-parts, llama3,
- *   dynamic with growing tables, drop with and without temperature
+ *   dynamic with growing tables, self-extend, drop with and without temperature
  * @throws RangeError for a model with an encoder
  * @example
  * ```ts
@@ -88,9 +88,7 @@ export function defaultStrategies(
   if (rotary.length > 0 && !rotary.some(({ rope }) => rope.ropeType === "longrope")) {
     out("longrope", "the checkpoint carries no long and short factors");
   }
-  if (rotary.length > 0) {
-    out("self-extend", "a key is rotated twice, for near and for far queries, and the graph rotates each key once");
-  }
+  selfExtend();
   if (positions.some(({ site }) => site !== "none")) {
     for (const name of ["drop", "drop+temperature"]) {
       if (all) names.push(name);
@@ -100,6 +98,24 @@ export function defaultStrategies(
   if (beyond) names.push(windowedName);
   else out(windowedName, "the target is within the trained length, or that is unknown: there is nothing to forget");
   return { strategies: names.map((name) => parseEvaluationStrategy(name, lengths)), leftOut };
+
+  function selfExtend(): void {
+    const name = "self-extend";
+    if (rotary.length === 0) {
+      out(name, `it moves rotary positions, and the model has ${kinds(model)}`);
+    } else if (viewedGroups(model).length === 0) {
+      out(name, "every rotary layer sees a window only, and no key is far");
+    } else if (trainedLength === null) {
+      out(name, "the file does not say at which length the model was trained");
+    } else if (!beyond) {
+      out(name, `the target, ${target} tokens, is within the trained length of ${trainedLength}`);
+    } else if (!all) {
+      out(name, "it takes the weights into memory a second time and a pass is slower; --strategies all runs it");
+    } else {
+      const factors = options.factors ?? [factorFor(trainedLength, target)];
+      names.push(...new Set(factors.map((factor) => selfExtendName(trainedLength, factor))));
+    }
+  }
 }
 
 /** Throws for what is not a decoder alone. */
@@ -115,6 +131,14 @@ export function expectDecoder(model: ModelDescription): void {
 /** target / trained, rounded up to three digits, so that the scaling reaches the target. */
 export function factorFor(trainedLength: number, target: number): number {
   return Math.ceil((target / trainedLength) * 1000 - 1e-9) / 1000;
+}
+
+/** Self-Extend with the default window, and the smallest groups that reach so many times the trained length:
+ *  (L − W)·G + W tokens. */
+export function selfExtendName(trainedLength: number, factor: number): string {
+  const window = neighborWindowOf(trainedLength);
+  const groupSize = Math.max(1, Math.ceil((trainedLength * factor - window) / (trainedLength - window)));
+  return `self-extend:${groupSize}:${window}`;
 }
 
 /** The first position that the model has nothing for; Infinity where there is none. */

@@ -3,6 +3,9 @@
 /** Names that a factor follows; "yarn" alone is yarn at every factor that is asked for. */
 export const withFactor: readonly string[] = ["linear", "ntk", "ntk-by-parts", "dynamic", "yarn", "llama3", "gradient"];
 
+/** And those whose one number is another: of self-extend, the tokens of a group. */
+const withNumber: readonly string[] = [...withFactor, "self-extend"];
+
 /**
  * Factors as a person lists them.
  *
@@ -35,7 +38,7 @@ export function sweptNames(parts: readonly string[]): string[] {
   for (const part of parts) {
     const [, name, factors, reading = ""] = /^(?:([a-z\d-]+):)?([\d.]+)(@.*)?$/.exec(part) ?? [];
     // A part without a name goes on with the one before.
-    if (factors === undefined || name !== undefined) sweeping = withFactor.find((one) => one === name) ?? null;
+    if (factors === undefined || name !== undefined) sweeping = withNumber.find((one) => one === name) ?? null;
     else if (sweeping === null) {
       throw new RangeError(`${where}: expected a name before a factor, as yarn:2,4,8, got ${JSON.stringify(part)}`);
     }
