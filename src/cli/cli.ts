@@ -19,6 +19,7 @@ import { addPerplexity } from "./perplexity.ts";
 import { addReport } from "./report.ts";
 import { addMerge, addRuns } from "./runs.ts";
 import { addScore } from "./score.ts";
+import { addSearch } from "./search.ts";
 import { addTrain } from "./train.ts";
 import { addVerify } from "./verify.ts";
 
@@ -42,6 +43,7 @@ addRuns(program);
 addMerge(program);
 addReport(program);
 addAdvise(program);
+addSearch(program);
 addExport(program);
 addGenerate(program);
 addTrain(program);

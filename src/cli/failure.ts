@@ -20,7 +20,10 @@ export function describeFailure(command: string, error: unknown): { message: str
     error instanceof MissingWeightError ||
     error instanceof MissingPackageError;
   if (isInput) {
-    return { message: `longhand ${command}: ${error.message}`, exitCode: exitCodes.usage };
+    // What a function of the same name says of itself would stand there twice.
+    const own = `${command}: `;
+    const text = error.message.startsWith(own) ? error.message.slice(own.length) : error.message;
+    return { message: `longhand ${command}: ${text}`, exitCode: exitCodes.usage };
   }
   const system = error as NodeJS.ErrnoException;
   if (typeof system?.code === "string" && typeof system.syscall === "string") {

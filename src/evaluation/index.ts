@@ -18,6 +18,7 @@ export {
 export type { ScoringModel } from "./model.ts";
 export * from "./report/index.ts";
 export * from "./run-folder/index.ts";
+export * from "./search/index.ts";
 export * from "./statistics/index.ts";
 export * from "./strategies/index.ts";
 export * from "./tasks/index.ts";
