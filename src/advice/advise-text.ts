@@ -26,11 +26,18 @@ export function adviceText(advice: Advice, palette: Palette = plain, width = 80)
   if (others.length > 0) {
     lines.push("", bold("What there is"));
     for (const option of others) {
-      lines.push(`  ${(option.scaling ?? "last tokens").padEnd(14)}${dim(figures(option))}`);
+      lines.push(`  ${(option.scaling ?? "last tokens").padEnd(14)}${dim(figures(option))}`.trimEnd());
       for (const why of option.why) {
         for (const line of wrap(why, columns - 16)) lines.push(`                ${line}`);
       }
     }
+  }
+  if (advice.basis === "measurement" && others.length > 0 && advice.trainedLength !== null) {
+    const trained = number(advice.trainedLength);
+    const legend =
+      `Short texts: nats a token within ${trained} tokens, against the file as it is. Reads to: the length up to which ` +
+      `the loss is no higher than at ${trained}, nor than with the last tokens alone.`;
+    lines.push(...wrap(legend, columns - 2).map((line) => dim(`  ${line}`)));
   }
   if (advice.unknown.length > 0) {
     lines.push("", bold("What this does not know"));
@@ -44,7 +51,12 @@ function figures({ unseen, shortCost, readsTo, scaling }: AdvisedOption): string
   const parts = [];
   if (unseen !== null && scaling !== null)
     parts.push(unseen === 0 ? "no unseen angle" : `${unseen} hands reach unseen angles`);
-  if (shortCost !== null) parts.push(`short cost ${shortCost < 0 ? "" : "+"}${shortCost.toFixed(3)} nats`);
-  if (readsTo !== null) parts.push(`reads to ${number(readsTo)}`);
+  if (shortCost !== null) parts.push(`short texts ${signed(shortCost)} nats`);
+  if (readsTo !== null) parts.push(`reads to ${number(readsTo)} tokens`);
   return parts.join(" · ");
+}
+
+function signed(nats: number): string {
+  const text = nats.toFixed(3);
+  return Number(text) === 0 ? "0.000" : nats < 0 ? text : `+${text}`;
 }
