@@ -204,17 +204,12 @@ export class Decoder {
     return this.#windows.every(holds) ? past : 0;
   }
 
-  /** A chunk's feeds, with tables that begin where the windows' caches do. */
-  #windowFeeds(feeds: Record<string, Tensor>, past: number): void {
-    for (const { cache, first } of this.#windows) {
-      feeds[cache.pastLength] = scalarOf(past - first);
-      if (first === 0) continue;
-      for (const name of cache.tables) {
-        const { shape, data } = feeds[name]!;
-        const [rows, width] = shape as [number, number];
-        feeds[name] = tensor("f32", [rows - first, width], (data as Float32Array).subarray(first * width));
-      }
-    }
+  /** A chunk's positions, with tables that begin where the windows' caches do. */
+  #positionFeeds(tables: PositionTables, past: number, count: number): Record<string, Tensor> {
+    const first = new Map(this.#windows.map((state) => [state.cache.group, state.first]));
+    const feeds = tables.feeds(past, count, first);
+    for (const { cache, first } of this.#windows) feeds[cache.pastLength] = scalarOf(past - first);
+    return feeds;
   }
 
   async #run(tokens: Int32Array, tables: PositionTables, wanted: Wanted, options: RunOptions): Promise<Computed> {
@@ -252,12 +247,11 @@ export class Decoder {
       const numLogits = logits === 0 ? 0 : Math.max(0, past + count - logitFrom);
       await this.#moveWindows(past, count);
       const feeds: Record<string, Tensor> = {
-        ...tables.feeds(past, count),
+        ...this.#positionFeeds(tables, past, count),
         tokens: indices(count, (i) => tokens[past + i]!),
         pastLength: scalarOf(past),
         logitRows: indices(numLogits, (i) => logitFrom - past + i),
       };
-      this.#windowFeeds(feeds, past);
       if (session === this.#exact) {
         feeds.rows = indices(numLosses, (i) => lossRows.from - past + i);
         feeds.targets = indices(numLosses, (i) => tokens[lossRows.from + i + 1]!);

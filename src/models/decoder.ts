@@ -99,8 +99,8 @@ export interface WindowCache {
   readonly capacity: string;
   /** The input that says how many of its rows are filled, in place of `pastLength`. */
   readonly pastLength: string;
-  /** Inputs [·, P] whose row 0 is the position of the cache's row 0. */
-  readonly tables: readonly string[];
+  /** Its layers' group: row 0 of that group's tables is the position of the cache's row 0. */
+  readonly group: number;
   /** Its states [1, K, ·, D]. */
   readonly states: readonly string[];
 }
@@ -241,7 +241,7 @@ class Builder {
             const views = Array.from({ length: keyViews.count }, (_, view) => viewInputs(g, index, view, pairs));
             return { views, layout: group.position.layout, factors };
           }
-          const cache = this.#windowCache(index, [`cos.${index}`, `sin.${index}`]);
+          const cache = this.#windowCache(index);
           const rows = cache === undefined ? "positions" : `positions${index}`;
           return {
             cos: g.input(`cos.${index}`, "f32", [rows, pairs]),
@@ -266,7 +266,7 @@ class Builder {
           return { bias: this.#bias(byDistance, tokens, pastLength), factors };
         }
         case "none":
-          return { factors, cache: this.#windowCache(index, []) };
+          return { factors, cache: this.#windowCache(index) };
         default:
           return { factors };
       }
@@ -277,14 +277,14 @@ class Builder {
   }
 
   /** A cache of its own for a group whose layers all see the same number of keys. */
-  #windowCache(index: number, tables: readonly string[]): GroupCache | undefined {
+  #windowCache(index: number): GroupCache | undefined {
     if (this.#options.windowCaches !== true) return undefined;
     const [window, ...others] = new Set(
       this.#spec.layers.filter(({ group }) => group === index).map(({ attention }) => attention.window),
     );
     if (window === null || window === undefined || others.length > 0) return undefined;
     const pastLength = this.#g.input(`pastLength.${index}`, "i64", []);
-    const cache = { window, capacity: `capacity${index}`, pastLength: pastLength.name, tables, states: [] };
+    const cache = { window, capacity: `capacity${index}`, pastLength: pastLength.name, group: index, states: [] };
     this.#windows.set(index, cache);
     return { ...cache, pastLength };
   }

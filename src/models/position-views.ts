@@ -87,14 +87,14 @@ export function viewTables(
         for (const [v, view] of map.views.entries()) {
           const rows = keys[v]!;
           const { first, end, mask } = pairsOf(view, past, count);
-          rows.ensure(end);
-          const seen = (table: Float32Array): Tensor =>
-            tensor("f32", [end - first, pairs], table.subarray(first * pairs, end * pairs));
+          const table = rows.from(first, end);
+          const seen = (values: Float32Array): Tensor =>
+            tensor("f32", [end - first, pairs], values.subarray(0, (end - first) * pairs));
           const queries = turn(past, past + count, view.query);
           into[`queryCos.${index}.${v}`] = tensor("f32", [count, pairs], queries.cos);
           into[`querySin.${index}.${v}`] = tensor("f32", [count, pairs], queries.sin);
-          into[`keyCos.${index}.${v}`] = seen(rows.cos);
-          into[`keySin.${index}.${v}`] = seen(rows.sin);
+          into[`keyCos.${index}.${v}`] = seen(table.cos);
+          into[`keySin.${index}.${v}`] = seen(table.sin);
           into[`viewFirst.${index}.${v}`] = tensor("i64", [], BigInt64Array.of(BigInt(first)));
           into[`viewMask.${index}.${v}`] = mask;
         }

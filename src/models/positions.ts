@@ -53,8 +53,12 @@ export interface GroupPositions {
 /** Tables of one length. Two with equal keys hold equal numbers. */
 export interface PositionTables {
   readonly key: string;
-  /** Feeds of a chunk of `count` tokens after `past` ones. */
-  feeds(past: number, count: number): Record<string, Tensor>;
+  /**
+   * Feeds of a chunk of `count` tokens after `past` ones.
+   *
+   * @param first of a rotary group's tables, by index of the group, the position of their first row; 0 when absent
+   */
+  feeds(past: number, count: number, first?: ReadonlyMap<number, number>): Record<string, Tensor>;
 }
 
 /** The positions of a model under a choice. */
@@ -86,7 +90,9 @@ interface GroupSource {
   readonly maxLength: number;
   readonly dependsOnLength: boolean;
   key(length: number): string;
-  open(length: number): (past: number, count: number, into: Record<string, Tensor>) => void;
+  open(
+    length: number,
+  ): (past: number, count: number, into: Record<string, Tensor>, first: ReadonlyMap<number, number>) => void;
 }
 
 /**
@@ -155,9 +161,9 @@ export function createPositions(
       const open = all.map((source) => source.open(length));
       return {
         key: key(length),
-        feeds(past, count) {
+        feeds(past, count, first = new Map()) {
           const into: Record<string, Tensor> = {};
-          for (const one of open) one(past, count, into);
+          for (const one of open) one(past, count, into, first);
           return into;
         },
       };
@@ -190,8 +196,8 @@ export function createPositions(
           : `${source.key(length)}*${JSON.stringify(temperature)}${byLength ? Math.max(length, temperature.trainedLength) : ""}`,
       open(length) {
         const rest = source.open(length);
-        return (past, count, into) => {
-          rest(past, count, into);
+        return (past, count, into, first) => {
+          rest(past, count, into, first);
           const factors =
             temperature === null
               ? new Float32Array(count).fill(1)
@@ -319,11 +325,15 @@ function identity(encoding: object): string {
   return `#${known}`;
 }
 
-function feedRows(rows: RotaryRows, index: number, count: number, into: Record<string, Tensor>): void {
-  rows.ensure(count);
-  const shape = [rows.cos.length / rows.pairs, rows.pairs];
-  into[`cos.${index}`] = tensor("f32", shape, rows.cos);
-  into[`sin.${index}`] = tensor("f32", shape, rows.sin);
+type OpenSource = ReturnType<GroupSource["open"]>;
+
+function feedRows(rows: RotaryRows, index: number): OpenSource {
+  return (past, count, into, first) => {
+    const { cos, sin } = rows.from(first.get(index) ?? 0, past + count);
+    const shape = [cos.length / rows.pairs, rows.pairs];
+    into[`cos.${index}`] = tensor("f32", shape, cos);
+    into[`sin.${index}`] = tensor("f32", shape, sin);
+  };
 }
 
 export type SiteSource = Omit<GroupSource, "description"> & {
@@ -348,7 +358,7 @@ function ropeTables(config: RopeConfig, index: number): SiteSource {
       const rows = new RotaryRows(frequencies.inverseFrequencies.length, length, (from, to) =>
         rotaryTablesFloat32(frequencies, range(from, to - from)),
       );
-      return (past, count, into) => feedRows(rows, index, past + count, into);
+      return feedRows(rows, index);
     },
   };
 }
@@ -365,7 +375,7 @@ function droppedTables(position: Rope, index: number): SiteSource {
         cos: new Float32Array((to - from) * pairs).fill(1),
         sin: new Float32Array((to - from) * pairs),
       }));
-      return (past, count, into) => feedRows(rows, index, past + count, into);
+      return feedRows(rows, index);
     },
   };
 }
@@ -394,7 +404,7 @@ function encodingTables(encoding: QueryKeyEncoding, position: Rope, index: numbe
     key: (length) => `${name}${encoding.dependsOnLength ? `@${length}` : ""}`,
     open(length) {
       const rows = new RotaryRows(pairs, length, (from, to) => encoding.queryTables(range(from, to - from), length));
-      return (past, count, into) => feedRows(rows, index, past + count, into);
+      return feedRows(rows, index);
     },
   };
 }

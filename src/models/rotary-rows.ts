@@ -9,37 +9,58 @@ export type FillRows = (
   to: number,
 ) => { readonly cos: ArrayLike<number>; readonly sin: ArrayLike<number> };
 
-/** cos and sin [R, P] filled up to what was asked for. */
+/** Rows of cos and sin, P wide, filled up to what was asked for; those in front of what is still wanted are let go. */
 export class RotaryRows {
   readonly pairs: number;
-  cos: Float32Array = new Float32Array(0);
-  sin: Float32Array = new Float32Array(0);
+  #cos: Float32Array = new Float32Array(0);
+  #sin: Float32Array = new Float32Array(0);
+  /** The position of the arrays' first row, and where filled rows end. */
+  #base = 0;
   #filled = 0;
   readonly #fill: FillRows;
 
+  /** @param length rows that will be wanted at most, as far as is known: memory for them is set aside, not filled */
   constructor(pairs: number, length: number, fill: FillRows) {
     this.pairs = pairs;
     this.#fill = fill;
     this.#allocate(length);
   }
 
-  #allocate(rows: number): void {
-    for (const name of ["cos", "sin"] as const) {
-      const grown = new Float32Array(rows * this.pairs);
-      grown.set(this[name].subarray(0, this.#filled * this.pairs));
-      this[name] = grown;
-    }
-  }
-
-  ensure(rows: number): void {
-    const capacity = this.cos.length / this.pairs;
-    if (rows > capacity) this.#allocate(Math.max(rows, 2 * capacity));
-    while (this.#filled < rows) {
-      const to = Math.min(this.#filled + blockRows, this.cos.length / this.pairs);
+  /** Rows from `first` on, [·, P], of which those up to `end` are filled. Valid until the next call. */
+  from(first: number, end: number): { readonly cos: Float32Array; readonly sin: Float32Array } {
+    if (first < this.#base || first > this.#filled) [this.#base, this.#filled] = [first, first];
+    // Only now and then, so that a step of one token moves nothing.
+    if (first - this.#base >= blockRows) this.#letGo(first);
+    if (end - this.#base > this.#rows) this.#allocate(Math.max(end - this.#base, 2 * this.#rows));
+    while (this.#filled < end) {
+      const to = Math.min(this.#filled + blockRows, this.#base + this.#rows);
       const block = this.#fill(this.#filled, to);
-      this.cos.set(block.cos, this.#filled * this.pairs);
-      this.sin.set(block.sin, this.#filled * this.pairs);
+      const at = (this.#filled - this.#base) * this.pairs;
+      this.#cos.set(block.cos, at);
+      this.#sin.set(block.sin, at);
       this.#filled = to;
     }
+    const skipped = (first - this.#base) * this.pairs;
+    return { cos: this.#cos.subarray(skipped), sin: this.#sin.subarray(skipped) };
+  }
+
+  get #rows(): number {
+    return this.#cos.length / this.pairs;
+  }
+
+  #allocate(rows: number): void {
+    const kept = (this.#filled - this.#base) * this.pairs;
+    const grown = (table: Float32Array): Float32Array => {
+      const out = new Float32Array(rows * this.pairs);
+      out.set(table.subarray(0, kept));
+      return out;
+    };
+    [this.#cos, this.#sin] = [grown(this.#cos), grown(this.#sin)];
+  }
+
+  #letGo(first: number): void {
+    const [from, to] = [(first - this.#base) * this.pairs, (this.#filled - this.#base) * this.pairs];
+    for (const table of [this.#cos, this.#sin]) table.copyWithin(0, from, to);
+    this.#base = first;
   }
 }

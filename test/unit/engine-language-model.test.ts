@@ -87,11 +87,14 @@ describe("one loaded model", () => {
     expect(seen.size).toBe(strategies.length);
   });
 
-  test("starts a strategy within 50 ms at any length: rows are computed when a chunk needs them", () => {
-    const begin = performance.now();
-    const feeds = model.positions({ scaling: "yarn:512" }).tables(32768).feeds(0, 512);
-    expect(performance.now() - begin).toBeLessThan(50);
+  test("starts a strategy at once at any length: rows are computed when a chunk needs them", () => {
+    const tables = model.positions({ scaling: "yarn:512" }).tables(32768);
+    const feeds = tables.feeds(0, 512);
     expect(feeds["cos.0"]!.shape).toEqual([32768, 8]);
+    const cos = feeds["cos.0"]!.data as Float32Array;
+    expect(cos[512 * 8 - 1]).toBeGreaterThan(0);
+    expect(cos.subarray(512 * 8).every((x) => x === 0)).toBe(true);
+    expect((tables.feeds(512, 1)["cos.0"]!.data as Float32Array)[512 * 8 + 7]).toBeGreaterThan(0);
   });
 
   test("says which positions, reading, precision and backend a result has", async () => {
