@@ -170,7 +170,7 @@ def table_cases():
                  "smollm3", "gpt_oss", "llama4_text", "internlm3", "ministral", "ministral3", "qwen3_next", "qwen3_5_text",
                  "qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text", "glm4v_text", "gpt_neox", "gpt_neox_japanese", "falcon",
                  "olmo3", "modernbert", "modernbert-decoder", "gemma3_text", "gemma3n_text", "lfm2", "mllama_text_model",
-                 "minimax_m2", "phimoe", "ernie4_5_moe", "exaone_moe"):
+                 "minimax_m2", "phimoe", "ernie4_5_moe", "exaone_moe", "falcon_h1", "lfm2_moe", "qwen2_5_omni_text"):
         keys = {}
         if name in ("cwm", "apertus"):
             keys = dict(max_position_embeddings=16384)
@@ -181,13 +181,13 @@ def table_cases():
         config = shaped(name, **keys)
         if name == "llama4_text":
             config["intermediate_size_mlp"] = 64
-        if name in ("qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text", "glm4v_text"):
+        if name in ("qwen2_vl_text", "qwen2_5_vl_text", "qwen2_5_omni_text", "qwen3_vl_text", "glm4v_text"):
             config.update(hidden_size=512, num_attention_heads=4, num_key_value_heads=4, head_dim=128)
             if name == "glm4v_text":
                 config.update(hidden_size=256, head_dim=64)
         add(f"{name} defaults", config)
     add("phi3 defaults", shaped("phi3", pad_token_id=0))
-    for name in ("deepseek_v2", "deepseek_v3", "youtu", "minicpm3", "glm_moe_dsa"):
+    for name in ("deepseek_v2", "deepseek_v3", "deepseek_v32", "youtu", "minicpm3", "glm_moe_dsa"):
         add(f"{name} defaults", dict(LATENT, model_type=name))
         add(f"{name} yarn", dict(LATENT, model_type=name, rope_scaling=dict(
             type="yarn", factor=4.0, original_max_position_embeddings=64, beta_fast=32, beta_slow=1, mscale=0.707,
@@ -372,6 +372,9 @@ def model_cases():
         "deepseek_v3 yarn": latent("deepseek_v3", rope_scaling=yarn),
         "deepseek_v3 not interleaved": latent("deepseek_v3", rope_interleave=False),
         "deepseek_v3 default": latent("deepseek_v3"),
+        "deepseek_v32 yarn": latent("deepseek_v32", rope_scaling=yarn, index_head_dim=32, index_n_heads=2, index_topk=8),
+        "falcon_h1": tiny("falcon_h1", num_hidden_layers=2, head_dim=16, mamba_d_ssm=64, mamba_n_heads=4, mamba_d_head=16,
+                          mamba_d_state=8, mamba_chunk_size=8),
     }
 
 
@@ -421,7 +424,8 @@ def run_model(config):
         for n in names:
             setattr(module, n, originals[n])
     rotating = sorted({layer for layer, *_ in calls})
-    layouts = {layer: layout_of(original, args, kwargs) for layer, original, args, kwargs in calls}
+    # The attention's own, which is the first: the indexer of DeepSeek V3.2 rotates after it, in halves.
+    layouts = {layer: layout_of(original, args, kwargs) for layer, original, args, kwargs in reversed(calls)}
     layers = sorted(attentions)
     out = dict(
         rotating=rotating,

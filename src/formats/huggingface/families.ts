@@ -288,6 +288,7 @@ export const families: Readonly<Record<string, Family>> = {
   // DeepSeek's latent attention
   deepseek_v2: latent(),
   deepseek_v3: latent(),
+  deepseek_v32: latent(),
   youtu: latent(),
   glm_moe_dsa: latent({ layers: typed({ pattern: (_, n) => Array.from({ length: n }, () => "indexed_attention") }) }),
   minicpm3: latent({ layout: "half" }),
@@ -372,6 +373,8 @@ export const families: Readonly<Record<string, Family>> = {
   hunyuan_v1_moe: hunyuan,
   hunyuan_vl_text: hunyuan,
   lfm2: byType(typed({ pattern: fullOnListed }), { theta: 1000000 }),
+  lfm2_moe: byType(typed({ pattern: fullOnListed }), { theta: 1000000 }),
+  falcon_h1: llama,
   jamba: { kind: "nope", layers: typed({ pattern: everyPeriod }) },
   modernbert,
   "modernbert-decoder": {
@@ -430,6 +433,7 @@ export const familyAliases: Readonly<Record<string, string>> = {
   mllama: "mllama_text_model",
   qwen2_vl: "qwen2_vl_text",
   qwen2_5_vl: "qwen2_5_vl_text",
+  qwen2_5_omni_text: "qwen2_5_vl_text",
   qwen3_vl: "qwen3_vl_text",
   qwen3_vl_moe: "qwen3_vl_moe_text",
   qwen3_5: "qwen3_5_text",
