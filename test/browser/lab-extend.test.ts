@@ -1,11 +1,10 @@
 // The lab's Extend and Runs pages in Chromium: a compare in the page and one on the server give the library's numbers, a link
 // shows a run again, runs lie over one another, and names that are markup stay text.
 
-import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { join } from "node:path";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type CompareResult,
@@ -16,25 +15,20 @@ import {
   readRun,
 } from "../../src/evaluation/index.ts";
 import { fixed } from "../../src/evaluation/report/numbers.ts";
-import { type Lab, startLab } from "../../src/server/lab.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
-import { expectSound, type OpenedPage, openPage, phone } from "../support/lab-page.ts";
+import { expectSound, type LabInChromium, labInChromium, type OpenedPage, phone } from "../support/lab-page.ts";
 import { hostileNames, madeCompare } from "../support/report-runs.ts";
 
-const root = resolve(import.meta.dirname, "../..");
-const built = resolve(root, "dist/web");
 /** Little to read: two windows of 320 bytes, one strategy beside the two that always run. */
 const asked = "to=320&windows=2&needles=0&with=linear:1.25";
 const text = Array.from({ length: 24 }, (_, i) => `Call me Ishmael, said whale number ${i} to the sea.`).join("\n");
 
 describe.skipIf(chromiumPath === null)(`the lab's Extend and Runs (skipped: ${whyNoBrowser})`, () => {
   let runs: string;
-  let lab: Lab;
-  let browser: Browser;
+  let lab: LabInChromium;
   let result: CompareResult;
 
   beforeAll(async () => {
-    if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
     runs = await mkdtemp(join(tmpdir(), "longhand-runs-"));
     for (const [id, model, names] of [
       ["first", "one", ["none", "yarn:4", "window"]],
@@ -50,8 +44,7 @@ describe.skipIf(chromiumPath === null)(`the lab's Extend and Runs (skipped: ${wh
       await using run = await openRun(join(runs, id), { kind, identity });
       for (const row of made.rows) await run.append(row);
     }
-    lab = await startLab({ page: built, port: 0, runs });
-    browser = await chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] });
+    lab = await labInChromium({ runs });
     // The same question to the library, in this process.
     const files = memoryRunFiles();
     const question = {
@@ -67,13 +60,12 @@ describe.skipIf(chromiumPath === null)(`the lab's Extend and Runs (skipped: ${wh
     result = compareResult(manifest.identity as never, rows);
   }, 120_000);
   afterAll(async () => {
-    await browser?.close();
-    await lab?.close();
+    await lab?.[Symbol.asyncDispose]();
     await rm(runs, { recursive: true, force: true });
   });
 
   async function open(query: string, options?: BrowserContextOptions): Promise<OpenedPage> {
-    const opened = await openPage(browser, lab.address, query, options);
+    const opened = await lab.open(query, options);
     // A busy machine is no failure.
     opened.page.setDefaultTimeout(120_000);
     return opened;

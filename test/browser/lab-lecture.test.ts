@@ -1,9 +1,6 @@
 // The Lecture page in Chromium: what its figures say is what the library says, its answers are judged by computing, and
 // its state is its address.
 
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ideas, judgeAnswer, measuredLosses } from "../../src/advice/exercises.ts";
 import { scalingByHand } from "../../src/advice/scaling-by-hand.ts";
@@ -23,29 +20,22 @@ import { compareOrders } from "../../src/evaluation/order-blindness.ts";
 import { builtInModel } from "../../src/formats/index.ts";
 import { openCheckpoint } from "../../src/models/checkpoint.ts";
 import { readLearnedPositions } from "../../src/models/learned-positions.ts";
-import { type Lab, startLab } from "../../src/server/lab.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
-import { expectSound, looks, type OpenedPage, openPage } from "../support/lab-page.ts";
-
-const built = resolve(import.meta.dirname, "../../dist/web");
+import { expectSound, type LabInChromium, labInChromium, looks, type OpenedPage } from "../support/lab-page.ts";
 
 describe.skipIf(chromiumPath === null)(`the lecture (skipped: ${whyNoBrowser})`, () => {
-  let lab: Lab;
-  let browser: Browser;
-  const open = (query: string): Promise<OpenedPage> => openPage(browser, lab.address, `page=lecture&${query}`);
+  let lab: LabInChromium;
+  const open = (query: string): Promise<OpenedPage> => lab.open(`page=lecture&${query}`);
 
   beforeAll(async () => {
-    if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
-    lab = await startLab({ page: built, port: 0 });
-    browser = await chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] });
+    lab = await labInChromium();
   });
   afterAll(async () => {
-    await browser?.close();
-    await lab?.close();
+    await lab?.[Symbol.asyncDispose]();
   });
 
   test.each(looks)("all twelve ideas under %s are sound, each with a figure that has words", async (look, options) => {
-    await using opened = await openPage(browser, lab.address, `page=lecture&${look}`, options);
+    await using opened = await lab.open(`page=lecture&${look}`, options);
     const { page } = opened;
     const next = page.getByRole("button", { name: look.includes("zh") ? "下一個" : "Next" });
     for (const [i, idea] of ideas.entries()) {

@@ -1,20 +1,18 @@
 // The lab as files alone, under a folder of another site: its pages work, and those that would use a server say that
 // there is none.
 
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
-import { type Browser, chromium } from "playwright-core";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assembleSite } from "../../scripts/site.mjs";
 import { measuredLosses } from "../../src/advice/exercises.ts";
 import { readStaticFile } from "../../src/server/static-files.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
-import { openPage } from "../support/lab-page.ts";
-
-const built = resolve(import.meta.dirname, "../../dist/web");
+import { builtPage, launchChromium, openPage } from "../support/lab-page.ts";
 
 describe.skipIf(chromiumPath === null)(`the static site (skipped: ${whyNoBrowser})`, () => {
   let folder: string;
@@ -23,7 +21,7 @@ describe.skipIf(chromiumPath === null)(`the static site (skipped: ${whyNoBrowser
   let address: string;
 
   beforeAll(async () => {
-    if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
+    const built = builtPage();
     folder = mkdtempSync(join(tmpdir(), "longhand-site-"));
     assembleSite(built, folder);
     server = createServer(async (request, response) => {
@@ -36,7 +34,7 @@ describe.skipIf(chromiumPath === null)(`the static site (skipped: ${whyNoBrowser
     });
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/some/folder/`;
-    browser = await chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] });
+    browser = await launchChromium();
     // A busy disk takes its time over the copy.
   }, 120_000);
   afterAll(async () => {

@@ -1,12 +1,10 @@
 // The lab's Train page in Chromium, from its own server: what it trains is what the library trains, held and stepped and
 // dropped as asked; its state is its address; axe finds no fault.
 
-import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { readFileSync } from "node:fs";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { onnxRuntimeBackend } from "../../src/engine/index.ts";
-import { type Lab, startLab } from "../../src/server/lab.ts";
 import {
   bytesWithBos,
   createTask,
@@ -20,28 +18,21 @@ import {
   trainingRecipe,
 } from "../../src/training/index.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
-import { desktop, expectSound, type OpenedPage, openPage } from "../support/lab-page.ts";
+import { desktop, expectSound, type LabInChromium, labInChromium, type OpenedPage } from "../support/lab-page.ts";
 import { seededText } from "../support/words.ts";
 
-const root = resolve(import.meta.dirname, "../..");
-const built = resolve(root, "dist/web");
-
 describe.skipIf(chromiumPath === null)(`the lab's Train page (skipped: ${whyNoBrowser})`, () => {
-  let lab: Lab;
-  let browser: Browser;
+  let lab: LabInChromium;
 
   beforeAll(async () => {
-    if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
-    lab = await startLab({ page: built, port: 0 });
-    browser = await chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] });
+    lab = await labInChromium();
   });
   afterAll(async () => {
-    await browser?.close();
-    await lab?.close();
+    await lab?.[Symbol.asyncDispose]();
   });
 
   const open = (query: string, options?: BrowserContextOptions): Promise<OpenedPage> =>
-    openPage(browser, lab.address, `page=train&${query}`, options);
+    lab.open(`page=train&${query}`, options);
 
   const run = (page: Page, encoding: string) => page.locator(`[data-run="${encoding}"]`);
   const shown = (page: Page, encoding: string, name: string) =>

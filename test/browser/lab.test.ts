@@ -1,9 +1,8 @@
 // The lab in Chromium, from its own server: what a page shows is what the library says, its state is its address, and it
 // asks nothing of any other machine.
 
-import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { inspectModel } from "../../src/advice/inspect.ts";
 import { parseStrategy } from "../../src/advice/strategy.ts";
@@ -22,31 +21,24 @@ import { builtInModel, describeHuggingFace, openModel } from "../../src/formats/
 import { openCheckpoint } from "../../src/models/checkpoint.ts";
 import { readFirstLayer } from "../../src/models/first-layer.ts";
 import { readLearnedPositions } from "../../src/models/learned-positions.ts";
-import { type Lab, startLab } from "../../src/server/lab.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
-import { desktop, expectSound, type OpenedPage, openPage } from "../support/lab-page.ts";
+import { desktop, expectSound, type LabInChromium, labInChromium, type OpenedPage } from "../support/lab-page.ts";
 
 const root = resolve(import.meta.dirname, "../..");
-const built = resolve(root, "dist/web");
 const gguf = resolve(root, "test/fixtures/checkpoints/gguf/llama/q4_1.gguf");
 const gemma = resolve(root, "examples/configs/gemma-3-27b.json");
 
 describe.skipIf(chromiumPath === null)(`the lab (skipped: ${whyNoBrowser})`, () => {
-  let lab: Lab;
-  let browser: Browser;
+  let lab: LabInChromium;
 
   beforeAll(async () => {
-    if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
-    lab = await startLab({ page: built, port: 0 });
-    browser = await chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] });
+    lab = await labInChromium();
   });
   afterAll(async () => {
-    await browser?.close();
-    await lab?.close();
+    await lab?.[Symbol.asyncDispose]();
   });
 
-  const open = (query: string, options?: BrowserContextOptions): Promise<OpenedPage> =>
-    openPage(browser, lab.address, query, options);
+  const open = (query: string, options?: BrowserContextOptions): Promise<OpenedPage> => lab.open(query, options);
 
   const number = (page: Page, of: string, name: string): Promise<string | null> =>
     page.textContent(`[data-of="${of}"] [data-number="${name}"]`);

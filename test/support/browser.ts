@@ -42,7 +42,7 @@ export interface TestPage extends AsyncDisposable {
 }
 
 const arguments_ = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const webgpuArguments = [
+export const webgpuArguments: readonly string[] = [
   "--enable-unsafe-webgpu",
   "--use-webgpu-adapter=swiftshader",
   "--enable-features=Vulkan",

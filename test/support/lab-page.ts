@@ -1,11 +1,62 @@
-// A page of the lab in Chromium, with what it complained of and what it asked for elsewhere.
+// The lab in Chromium: its server and a browser; a page of it, with what it complained of and what it asked for elsewhere.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
+import { startLab } from "../../src/server/lab.ts";
+import { chromiumPath, webgpuArguments } from "./browser.ts";
 
-const axe = readFileSync(resolve(import.meta.dirname, "../../node_modules/axe-core/axe.min.js"), "utf8");
+const root = resolve(import.meta.dirname, "../..");
+const axe = readFileSync(resolve(root, "node_modules/axe-core/axe.min.js"), "utf8");
+
+/** The lab's page as it was built; throws where it was not. */
+export function builtPage(): string {
+  const built = resolve(root, "dist/web");
+  if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
+  return built;
+}
+
+export interface LabInChromium extends AsyncDisposable {
+  /** Of the page, ending in a slash. */
+  readonly address: string;
+  readonly token: string;
+  /** Opens a page of it. */
+  open(query: string, options?: BrowserContextOptions): Promise<OpenedPage>;
+}
+
+export interface LabInChromiumOptions {
+  /** The folder of run folders. */
+  readonly runs?: string;
+  /** Switches WebGPU on, rendered in software. */
+  readonly webgpu?: boolean;
+}
+
+/** Starts the lab of dist/web, and a Chromium. */
+export async function labInChromium({ webgpu, ...options }: LabInChromiumOptions = {}): Promise<LabInChromium> {
+  const lab = await startLab({ page: builtPage(), port: 0, ...options });
+  try {
+    const browser = await launchChromium(webgpu);
+    return {
+      address: lab.address,
+      token: lab.token,
+      open: (query, contextOptions) => openPage(browser, lab.address, query, contextOptions),
+      async [Symbol.asyncDispose]() {
+        await browser.close();
+        await lab.close();
+      },
+    };
+  } catch (error) {
+    await lab.close();
+    throw error;
+  }
+}
+
+/** @param webgpu switches WebGPU on, rendered in software */
+export function launchChromium(webgpu = false): Promise<Browser> {
+  const args = ["--no-sandbox", ...(webgpu ? webgpuArguments : [])];
+  return chromium.launch({ executablePath: chromiumPath!, args });
+}
 
 export interface OpenedPage extends AsyncDisposable {
   readonly page: Page;

@@ -3,6 +3,7 @@
 import { type Signal, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useId } from "preact/hooks";
+import { findAdapter, mayHaveAdapter } from "../../parts/adapter.ts";
 import { Choice, type Option, Switch, TextField } from "../../parts/controls.tsx";
 import { useDropping } from "../../parts/dropping.ts";
 import { RunShown } from "../../parts/run-view.tsx";
@@ -19,7 +20,6 @@ import {
   facts,
   files,
   findBuiltIns,
-  hasGpu,
   isBusy,
   keepPlanning,
   live,
@@ -46,6 +46,9 @@ export function Extend(): JSX.Element {
     void findBuiltIns();
     return keepPlanning();
   }, []);
+  useEffect(() => {
+    if (where.value === "gpu") findAdapter();
+  }, [where.value]);
   return (
     <>
       <h1>{text.title}</h1>
@@ -103,7 +106,7 @@ const serverOnly: Signal<string> = signal("server");
 function WhereChoice(): JSX.Element {
   const text = words.value.extend;
   const options: Option[] = [{ value: "page", label: text.wherePage }];
-  if (hasGpu) options.push({ value: "gpu", label: text.whereGpu });
+  if (mayHaveAdapter()) options.push({ value: "gpu", label: text.whereGpu });
   if (server.value?.hasToken) options.push({ value: "server", label: text.whereServer });
   return reader.value === "path" ? (
     <Choice label={text.where} value={serverOnly} options={[{ value: "server", label: text.whereServer }]} />

@@ -8,6 +8,7 @@ import { type StrategyChoice, strategyChoices } from "../../../src/evaluation/st
 import { builtInModelsAt } from "../../../src/formats/built-in-models.ts";
 import type { ModelDescription } from "../../../src/formats/model-description.ts";
 import { openModel } from "../../../src/formats/open-model.ts";
+import { mayHaveAdapter } from "../../parts/adapter.ts";
 import { download } from "../../parts/download.ts";
 import { parameter } from "../../shell/address.ts";
 import { language } from "../../shell/preferences.ts";
@@ -37,12 +38,11 @@ export const ownText: Signal<{ readonly name: string; readonly text: string }> =
   text: "",
 });
 
-export const hasGpu: boolean = "gpu" in navigator;
 /** Where it runs: models of the server's machine there, files of this one in the page. */
 export const place: ReadonlySignal<"page" | "gpu" | "server"> = computed(() => {
   if (reader.value === "path") return "server";
   if (where.value === "server" && reader.value !== "file") return "server";
-  return where.value === "gpu" && hasGpu ? "gpu" : "page";
+  return where.value === "gpu" && mayHaveAdapter() ? "gpu" : "page";
 });
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -52,8 +52,10 @@ async function start({ model, question, provider }: Extract<ToWorker, { kind: "s
       version: packageJson.version,
       place(name, identity) {
         const id = runName("compare", name, identity);
-        const files = runs.get(id) ?? memoryRunFiles(id);
-        runs.set(id, files);
+        // The identity names no device: asked again of another one, it is another run.
+        const key = `${provider} ${id}`;
+        const files = runs.get(key) ?? memoryRunFiles(id);
+        runs.set(key, files);
         current = files;
         return files;
       },

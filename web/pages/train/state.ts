@@ -17,6 +17,7 @@ import {
   trainingRecipe,
 } from "../../../src/training/index.ts";
 import { createTask, taskLength } from "../../../src/training/tasks/index.ts";
+import { mayHaveAdapter } from "../../parts/adapter.ts";
 import { download } from "../../parts/download.ts";
 import { parameter } from "../../shell/address.ts";
 import type { FromWorker, ToWorker, TrainingData } from "./messages.ts";
@@ -142,7 +143,14 @@ function startRun(recipe: TrainingRecipe, data: TrainingData, models: number, he
   };
   worker.onmessage = ({ data: message }: MessageEvent<FromWorker>) => soon(() => hear(run, message));
   worker.onerror = (event) => soon(() => hear(run, { kind: "error", message: event.message }));
-  say({ kind: "start", recipe, data, provider: device.value === "webgpu" ? "webgpu" : "wasm", models, held });
+  say({
+    kind: "start",
+    recipe,
+    data,
+    provider: device.value === "webgpu" && mayHaveAdapter() ? "webgpu" : "wasm",
+    models,
+    held,
+  });
   return run;
 }
 

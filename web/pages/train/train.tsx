@@ -1,7 +1,9 @@
 // Train: small models side by side, one an encoding, in this page.
 
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import { type RecipeEncoding, recipeEncodings, recipeSizes, taskNames } from "../../../src/training/index.ts";
+import { findAdapter, mayHaveAdapter } from "../../parts/adapter.ts";
 import { Choice, Switch, TextField } from "../../parts/controls.tsx";
 import { useDropping } from "../../parts/dropping.ts";
 import { short, whole } from "../../shell/numbers.ts";
@@ -85,7 +87,9 @@ function Settings(): JSX.Element {
   const text = words.value.train;
   const { error } = plan.value;
   const cores = navigator.hardwareConcurrency || 1;
-  const hasWebgpu = navigator.gpu !== undefined;
+  useEffect(() => {
+    if (device.value === "webgpu") findAdapter();
+  }, [device.value]);
   return (
     <form
       class="card controls"
@@ -145,11 +149,11 @@ function Settings(): JSX.Element {
             value={device}
             options={[
               { value: "wasm", label: text.wasm },
-              ...(hasWebgpu || device.value === "webgpu" ? [{ value: "webgpu", label: text.webgpu }] : []),
+              ...(mayHaveAdapter() || device.value === "webgpu" ? [{ value: "webgpu", label: text.webgpu }] : []),
             ]}
           />
         </div>
-        {hasWebgpu ? null : <p class="hint">{text.noWebgpu}</p>}
+        {mayHaveAdapter() ? null : <p class="hint">{text.noWebgpu}</p>}
       </details>
       {error === null ? null : (
         <p class="problem" role="alert">
