@@ -87,6 +87,8 @@ only. An extension that does not beat it buys nothing.
   yarn:2,4,8      several factors; yarn:2..8 doubles
   dynamic:F@growing   the table of each prefix, in blocks (as decoding without a cache sees it)
   drop  drop+temperature[:C]   no positions, with DroPE's factor on the queries
+  self-extend[:G[:W]]   distances below W as they are, farther ones in groups of G tokens (Jin et al. 2024); W is a quarter
+                  of the trained length and G what reaches the target when absent. Takes the weights a second time
   window[:W[:STRIDE]]   the last W tokens only, read in steps of STRIDE; always there
 
 Results go into a run folder, a row at a time. The same command goes on where it stopped, also after a power cut, and
@@ -302,7 +304,7 @@ async function planOf(path: string, job: CompareJob, flags: Flags, leftOut: read
     rows,
     tokens,
     seconds,
-    memoryBytes: compareMemory(model, inMemory, settings.target),
+    memoryBytes: compareMemory(model, inMemory, settings),
     bos: settings.bos !== null,
     leftOut,
   };

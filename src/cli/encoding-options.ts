@@ -21,6 +21,7 @@ export interface EncodingFlags {
 export const encodingHelp = `
 --scaling takes a Hugging Face rope_parameters object, or one of
   none  drop  linear:F  ntk:F  ntk-by-parts:F  dynamic:F  yarn:F  llama3:F  gradient:F  dynamic-linear  dynamic-yarn
+  self-extend:G[:W]   positions beyond W tokens in groups of G, at the trained frequencies (W: a quarter of that length)
 and replaces the file's scaling, on the layers that its rope_parameters speaks of (by layer type, if nested so).
 --table takes { "inverseFrequencies": [...], "attentionFactor": 1 }, or what longhand inspect --json printed, edited.`;
 

@@ -126,7 +126,7 @@ async function prepare(source: ModelSource, question: CompareQuestion, threads: 
     windows: job.settings.places.length,
     strategies: job.settings.strategies.map(({ name }) => name),
     leftOut,
-    memoryBytes: compareMemory(model, await modelWeightBytes(source), target),
+    memoryBytes: compareMemory(model, await modelWeightBytes(source), job.settings),
   };
   return { job, leftOut, plan };
 }

@@ -88,7 +88,9 @@ describe("longhand compare", () => {
     const { plan } = JSON.parse(stdout);
     expect(plan).toMatchObject({ windows: 4, bos: true });
     expect(plan.tokens).toBeGreaterThan(4 * 192 * 10);
-    expect(plan.leftOut.map((one: { name: string }) => one.name)).toContain("self-extend");
+    expect(plan.leftOut.map((one: { name: string }) => one.name)).toContain("longrope");
+    // Groups of 4 reach (64 − 16) · 4 + 16 tokens.
+    expect(plan.strategies).toContainEqual({ name: "self-extend:4:16", passes: 1 });
     expect(existsSync(out)).toBe(false);
   });
 

@@ -4,6 +4,7 @@ import {
   byteCounts,
   type CompareIdentity,
   type CompareResult,
+  compareMemory,
   compareResult,
   compareRowOrder,
   compareSteps,
@@ -246,6 +247,7 @@ describe("the plan", () => {
   test("runs short sequences where the table depends on the length, and nowhere else", () => {
     const own = settings.strategies.filter((one) => needsShort(one, settings, llama)).map(({ name }) => name);
     expect(own).toEqual(["dynamic:4", "drop+temperature"]);
+    expect(needsShort(strategy("self-extend:4"), settings, llama)).toBe(false);
     expect(needsShort(strategy("dynamic:4"), { target: 64, trainedLength: 64 }, llama)).toBe(false);
   });
 
@@ -262,6 +264,14 @@ describe("the plan", () => {
     expect(long! / short!).toBeGreaterThan(1000);
     const sliding = { ...llama, groups: llama.groups.map((group) => ({ ...group, slidingWindow: 128 })) };
     expect(passOperations(sliding, 100_000)).toBeLessThan(long! / 10);
+  });
+
+  test("estimates memory: weights and cache, and both once more for Self-Extend's program", () => {
+    const [weights, cache] = [1e9, 2 * 2 * 64 * 4 * target];
+    const plain = compareMemory(llama, weights, settings);
+    const moved = { target, strategies: [...settings.strategies, strategy("self-extend:4")] };
+    expect(plain).toBe(weights + cache + 250e6);
+    expect(compareMemory(llama, weights, moved)).toBe(plain + weights + cache + 64 * 2 ** 20);
   });
 
   test("is the order in which rows of parts are merged", () => {

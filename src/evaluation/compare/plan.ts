@@ -191,8 +191,14 @@ export function passOperations(model: ModelDescription, tokens: number): number 
   return weights + 4 * numHeads * headDim * pairs;
 }
 
-/** Bytes that a compare needs: the weights, the cache of a sequence of the target length in float32, and work space. */
-export function compareMemory(model: ModelDescription, weightBytes: number, target: number): number {
+/** Bytes that a compare needs: the weights and the cache of a sequence of the target length in float32, both twice with
+ *  Self-Extend, whose program is another and keeps scores; and work space. */
+export function compareMemory(
+  model: ModelDescription,
+  weightBytes: number,
+  { target, strategies }: Pick<CompareSettings, "target" | "strategies">,
+): number {
   const cache = 2 * model.numLayers * model.numKeyValueHeads * model.headDim * 4 * target;
-  return weightBytes + cache + 250e6;
+  const moved = strategies.some(({ encoding }) => (encoding.scaling as Strategy | undefined)?.kind === "self-extend");
+  return (moved ? 2 : 1) * (weightBytes + cache) + (moved ? 64 * 2 ** 20 : 0) + 250e6;
 }

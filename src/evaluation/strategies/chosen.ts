@@ -48,11 +48,11 @@ export function chosenStrategies(
     const [bare, at = ""] = name.split(/(?=@)/);
     const moves = bare === "self-extend";
     if (!moves && !withFactor.includes(bare!)) return [name];
-    if (trainedLength === null && (factors === undefined || moves)) {
-      const numbers = moves ? "GROUP:WINDOW" : "FACTOR";
-      throw new RangeError(
-        `--strategies: expected ${bare}:${numbers} for a model without a trained length, got ${name}`,
-      );
+    if (trainedLength === null && moves) {
+      throw new RangeError(`--strategies: expected a model with a trained length for ${name}, got none in the file`);
+    }
+    if (trainedLength === null && factors === undefined) {
+      throw new RangeError(`--strategies: expected ${bare}:FACTOR for a model without a trained length, got ${name}`);
     }
     const named = (factor: number): string => (moves ? selfExtendName(trainedLength!, factor) : `${bare}:${factor}`);
     return (factors ?? [factorFor(trainedLength!, target)]).map((factor) => `${named(factor)}${at}`);

@@ -34,7 +34,7 @@ const growingPasses = 8;
 /**
  * Reads a strategy's name.
  *
- * @param text what `parseStrategy` reads ("none", "yarn:4", "drop", JSON), and besides
+ * @param text what `parseStrategy` reads ("none", "yarn:4", "self-extend:8", "drop", JSON), and besides
  *   `NAME@growing` or `NAME@growing:BLOCK` (a table for each prefix, in blocks of so many tokens),
  *   `drop+temperature` or `drop+temperature:C` (DroPE's factor 1 + C · ln(length / trained)),
  *   `window`, `window:W` or `window:W:STRIDE` (the unscaled model on the last W tokens, the trained length when absent)
