@@ -135,7 +135,8 @@ describe("well-known configurations", () => {
       );
       const expected: Record<string, readonly RegExp[]> = {
         vllm: [],
-        sglang: [/^internlm3-8b: engine-/],
+        // Both ship dynamic, of which SGLang makes one table.
+        sglang: [/^internlm3-8b: engine-/, /^internvl3-8b: engine-/],
         "llama.cpp": [
           /gpt-oss.*frequencies/,
           /vision: engine-frequencies/,

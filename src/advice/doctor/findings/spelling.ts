@@ -11,7 +11,8 @@ const yarnDefaults: Readonly<Record<string, readonly unknown[]>> = {
   beta_fast: [32],
   beta_slow: [1],
   mscale: [0, 1],
-  mscale_all_dim: [0],
+  // 1 beside mscale 1, as Hunyuan-A13B has it.
+  mscale_all_dim: [0, 1],
   factor: [1],
 };
 
