@@ -1,39 +1,39 @@
 // The Doctor page in Chromium: it finds what the library finds, repairs what the library repairs, and exports its very
 // words.
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { applyFixes, diagnose, exportConfiguration, parseStrategy, recordOf } from "../../src/advice/index.ts";
+import {
+  applyFixes,
+  diagnose,
+  exportConfiguration,
+  exportNoteText,
+  parseStrategy,
+  recordOf,
+} from "../../src/advice/index.ts";
 import { unifiedDiff } from "../../src/advice/line-diff.ts";
 import { openModel } from "../../src/formats/index.ts";
-import { type Lab, startLab } from "../../src/server/lab.ts";
 import { chromiumPath, whyNoBrowser } from "../support/browser.ts";
-import { expectSound, looks, type OpenedPage, openPage } from "../support/lab-page.ts";
+import { expectSound, type LabInChromium, labInChromium, looks, type OpenedPage } from "../support/lab-page.ts";
 
 const root = resolve(import.meta.dirname, "../..");
-const built = resolve(root, "dist/web");
 const gguf = resolve(root, "test/fixtures/checkpoints/gguf/llama/q4_1.gguf");
 const qwen = readFileSync(resolve(root, "examples/configs/qwen3-8b-yarn.json"), "utf8");
 
 describe.skipIf(chromiumPath === null)(`the doctor (skipped: ${whyNoBrowser})`, () => {
-  let lab: Lab;
-  let browser: Browser;
-  const open = (query: string): Promise<OpenedPage> => openPage(browser, lab.address, `page=doctor&${query}`);
+  let lab: LabInChromium;
+  const open = (query: string): Promise<OpenedPage> => lab.open(`page=doctor&${query}`);
 
   beforeAll(async () => {
-    if (!existsSync(built)) throw new Error("test: expected dist/web; run `npm run build` first, or `npm test`");
-    lab = await startLab({ page: built, port: 0 });
-    browser = await chromium.launch({ executablePath: chromiumPath!, args: ["--no-sandbox"] });
+    lab = await labInChromium();
   });
   afterAll(async () => {
-    await browser?.close();
-    await lab?.close();
+    await lab?.[Symbol.asyncDispose]();
   });
 
   test.each(looks)("empty and ill under %s it is sound", async (look, options) => {
-    await using opened = await openPage(browser, lab.address, `page=doctor&${look}`, options);
+    await using opened = await lab.open(`page=doctor&${look}`, options);
     const { page } = opened;
     await expectSound(opened, "empty");
     await page.getByRole("button", { name: "override-loses-theta" }).click();
@@ -84,6 +84,32 @@ describe.skipIf(chromiumPath === null)(`the doctor (skipped: ${whyNoBrowser})`, 
     const left = diagnose({ config: fixed.config! }).findings.map(({ code }) => code);
     await expect.poll(found).toEqual(left);
     expect(errors).toEqual([]);
+  });
+
+  test("what an export says is Chinese in Chinese; an engine's own sentence stays beside it", async () => {
+    const config = readFileSync(resolve(root, "examples/configs/llama-3.1-8b.json"), "utf8");
+    for (const [to, strategy] of [
+      ["llama.cpp", "yarn:4"],
+      ["vllm", "dynamic:4"],
+    ] as const) {
+      await using opened = await open(`lang=zh-TW&export-to=${to}&export-scaling=${strategy}`);
+      const { page, errors } = opened;
+      await page.getByRole("textbox", { name: "config.json" }).fill(config);
+      const made = exportConfiguration(diagnose({ config }).model!, {
+        to,
+        scaling: parseStrategy(strategy),
+        config: JSON.parse(config),
+        configText: config,
+      });
+      const notes = [...made.notes, ...made.groups.flatMap((group) => group.notes)];
+      expect(notes.length).toBeGreaterThan(0);
+      const said = notes.map((note) =>
+        [exportNoteText(note, "zh-TW"), note.values.detail].filter((part) => part !== undefined).join(" "),
+      );
+      await expect.poll(() => page.locator("[data-note]").allTextContents()).toEqual(said);
+      if (made.nearest !== null) await page.getByText(exportNoteText(made.nearest, "zh-TW")).waitFor();
+      expect(errors).toEqual([]);
+    }
   });
 
   test("a GGUF's header is diagnosed; what is no model is said to be none; a wrong command is told beside it", async () => {

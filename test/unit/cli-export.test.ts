@@ -117,7 +117,7 @@ describe("longhand export", () => {
       longhand(["export", example("llama-3.1-8b"), "--scaling", "yarn:4", "--to", "llama.cpp", "--json"]).stdout,
     );
     expect(exact).toBe(false);
-    expect(nearest).toContain("12.29 rad");
+    expect(nearest.message).toContain("12.29 rad");
   });
 
   test.each([

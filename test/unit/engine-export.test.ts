@@ -98,7 +98,7 @@ describe("what an engine cannot say", () => {
   test("dynamic NTK becomes one base in vLLM, exact at the length and fixed at every other", () => {
     const made = exported("llama-2-7b", "dynamic:4", "vllm");
     expect(made.exact).toBe(true);
-    expect(made.notes.join(" ")).toContain("dynamic changes its table with the length");
+    expect(made.notes.map(({ message }) => message).join(" ")).toContain("dynamic changes its table with the length");
   });
 
   test("flags of llama.cpp do not undo divisors of the file: the nearest, with its error in radians", () => {
@@ -115,7 +115,7 @@ describe("what an engine cannot say", () => {
     );
     const worst = Math.max(...asked.map((w, i) => Math.abs(w - group.inverseFrequencies[i]!) * 32767));
     expect(group.angleDifference).toBeCloseTo(worst, 6);
-    expect(made.nearest).toContain("rad");
+    expect(made.nearest!.message).toContain("rad");
     expect(exported("llama-3.1-8b", "yarn:4", "gguf").exact).toBe(true);
   });
 

@@ -3,6 +3,7 @@
 
 import type { DialectResult } from "../../encodings/rope/dialects/index.ts";
 import type { Form } from "./forms.ts";
+import { noteOfDialect } from "./notes.ts";
 import type { ExportedGroup } from "./types.ts";
 import type { Wanted } from "./wanted.ts";
 
@@ -35,8 +36,8 @@ export function compareGroup<W>(wanted: Wanted, length: number, expressed: Expre
     askedScoreFactor: asked,
   };
   const { result } = expressed;
-  // Notes of one key are about the form, not about the exactness; the source stays in the dialect.
-  const notes = result.notes.map(({ key, message }) => (key === null ? message : `${key}: ${message}`));
+  // Notes of one key are about the form, not about the exactness.
+  const notes = result.notes.map(noteOfDialect);
   if (!result.supported) {
     return {
       ...common,

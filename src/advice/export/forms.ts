@@ -8,6 +8,7 @@ import { computeRopeFrequencies } from "../../encodings/rope/scaling/index.ts";
 import { ntkBase } from "../../encodings/rope/scaling/ntk.ts";
 import type { RopeConfig, RopeParameters, RopeType } from "../../encodings/rope/scaling/parameters.ts";
 import { rotaryDimOf } from "../../encodings/rope/scaling/scaling.ts";
+import { asLists } from "./notes.ts";
 import type { Wanted } from "./wanted.ts";
 
 export interface Form {
@@ -70,7 +71,7 @@ export function formsOf(wanted: Wanted, length: number): Form[] {
     }
   }
   const divisors = asDivisors(wanted, length, trainedLength ?? config.maxPositionEmbeddings);
-  if (divisors !== null) add("the table as longrope's lists", divisors, wanted.dependsOnLength);
+  if (divisors !== null) add(asLists, divisors, wanted.dependsOnLength);
 
   // What comes near. YaRN before Position Interpolation: ties go to the first.
   if (!wanted.dropped && rope.ropeType !== "proportional") {

@@ -11,7 +11,8 @@ import type { GgufPatch, MetadataChange } from "../../formats/gguf/patch.ts";
 import { chooseForm, type Expressed } from "./compare.ts";
 import { type Form, formsOf } from "./forms.ts";
 import { architectureOf, textClassOf } from "./hugging-face.ts";
-import { fixedText, nearestText, unsupportedGroup } from "./through-config.ts";
+import { type ExportNote, exportNote } from "./notes.ts";
+import { fixedNote, nearestNote, unsupportedGroup } from "./through-config.ts";
 import type { ExportContext, ExportedGroup } from "./types.ts";
 import type { Wanted } from "./wanted.ts";
 import { shellLine } from "./words.ts";
@@ -56,8 +57,8 @@ export function exportGguf(context: ExportContext, wanted: readonly Wanted[]): G
   const architecture = architectureOf(model, text);
   const facts = architecture === null ? undefined : ggufArchitectures[architecture];
   const groups: ExportedGroup[] = [];
-  const notes: string[] = [];
-  let nearest: string | null = null;
+  const notes: ExportNote[] = [];
+  let nearest: ExportNote | null = null;
   let keys: Keys | null = null;
   const tables = tablesOf(architecture);
   const modelType = text.modelType === null ? {} : { modelType: text.modelType };
@@ -96,16 +97,14 @@ export function exportGguf(context: ExportContext, wanted: readonly Wanted[]): G
     }
     groups.push(chosen.group);
     if (!apart) keys ??= chosen.written;
-    if (!chosen.group.exact) nearest ??= nearestText(chosen.form, chosen.group, length);
-    else if (chosen.form.fixed) notes.push(fixedText(one, length));
+    if (!chosen.group.exact) nearest ??= nearestNote(chosen.form, chosen.group, length);
+    else if (chosen.form.fixed) notes.push(fixedNote(one, length));
   }
   if (groups.some(({ exact }) => !exact) && architecture !== null && tables === null) {
-    notes.push(
-      `llama.cpp does not read rope_freqs.weight for ${architecture}, so no table of one's own can be written.`,
-    );
+    notes.push(exportNote("no-own-table", { architecture }));
   }
   if (keys !== null && keys.divisors === null && keys.betas !== null && facts?.readsBetas !== true) {
-    notes.push("llama.cpp reads YaRN's betas from its flags alone here: they are on the command line.");
+    notes.push(exportNote("betas-by-flags"));
   }
   const file = `${baseName(context.called)}-${length}.gguf`;
   const arch = architecture ?? "ARCH";

@@ -145,17 +145,20 @@ export function version5Patch(text: TextClass, groups: readonly GroupSettings[],
   };
 }
 
-/** The merge patch of version 4; a reason where its schema has no words. */
+/** Why version 4's schema has no words for something. */
+export type NoSettings = "class-of-version-5" | "no-local-scaling";
+
+/** The merge patch of version 4; the reason where its schema has no words. */
 export function version4Patch(
   text: TextClass,
   groups: readonly GroupSettings[],
   max: number,
-): Record<string, unknown> | string {
+): Record<string, unknown> | NoSettings {
   const { family, record } = text;
   const full = groups.find(({ group }) => group.layerType !== "sliding_attention") ?? groups[0]!;
   const { rope } = full.config;
   const thetaKey = family === null ? "rope_theta" : family.thetaKeys[0];
-  if (thetaKey === undefined) return "the class came with version 5: version 4 has no settings for it";
+  if (thetaKey === undefined) return "class-of-version-5";
   const { rope_theta, partial_rotary_factor, ...scaling } = ropeDict(full);
   const out: Record<string, unknown> = {
     ...(record === null || record.rope_parameters !== undefined ? { rope_parameters: null } : {}),
@@ -165,7 +168,7 @@ export function version4Patch(
   const local = groups.find(({ group }) => group.layerType === "sliding_attention");
   const localKey = family?.sliding?.thetaKeys[0];
   if (local !== undefined && localKey !== undefined && localKey !== thetaKey) {
-    if (local.config.rope.ropeType !== "default") return "version 4 has no scaling for sliding layers";
+    if (local.config.rope.ropeType !== "default") return "no-local-scaling";
     out[localKey] = local.config.rope.ropeTheta;
   }
   const plain = rope.ropeType === "default" && Object.keys(scaling).length === 1;

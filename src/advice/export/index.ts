@@ -12,6 +12,7 @@ import { exportGguf } from "./gguf.ts";
 import { exportLlamaCpp } from "./llama-cpp.ts";
 import { cacheMemory, latentCacheOf } from "./memory.ts";
 import { exportMlx } from "./mlx.ts";
+import { distinctNotes, type ExportNote, exportNote } from "./notes.ts";
 import { exportOllama } from "./ollama.ts";
 import { exportSglang } from "./sglang.ts";
 import { exportTransformers } from "./transformers.ts";
@@ -28,6 +29,7 @@ import { lengthOfStrategy, type Wanted, wantedGroups } from "./wanted.ts";
 import type { EngineWords } from "./words-of-engine.ts";
 
 export { cacheMemory, type LatentCache } from "./memory.ts";
+export { type ExportNote, type ExportNoteCode, exportNoteText, exportReasonText } from "./notes.ts";
 export { exportText, verificationText } from "./text.ts";
 export {
   type CacheMemory,
@@ -97,9 +99,7 @@ export function exportConfiguration(model: ModelDescription, options: ExportOpti
   const words = engines[to](context, wanted);
   const notes = [...words.notes, ...lengthNotes(context, wanted)];
   if (elsewhere) {
-    notes.unshift(
-      `The model given is a GGUF; ${to} reads the Hugging Face checkpoint that it was made from: put that in the place of MODEL.`,
-    );
+    notes.unshift(exportNote("checkpoint-not-gguf", { engine: to }));
   }
   return {
     to,
@@ -136,22 +136,19 @@ function strategyText(strategy: Strategy): string {
 }
 
 /** A factor that does not reach the length, and what a fixed table costs. */
-function lengthNotes({ length, options }: ExportContext, wanted: readonly Wanted[]): string[] {
-  const notes: string[] = [];
+function lengthNotes({ length, options }: ExportContext, wanted: readonly Wanted[]): ExportNote[] {
+  const notes: ExportNote[] = [];
   for (const { config } of wanted) {
     const { rope } = config;
     if (rope.ropeType !== "yarn" || rope.factor === null) continue;
     const reach = rope.factor * rope.originalMaxPositionEmbeddings;
-    if (length > reach)
-      notes.push(`Factor ${rope.factor} reaches ${reach} tokens, not ${length}: angles beyond are new to the model.`);
+    if (length > reach) notes.push(exportNote("factor-too-small", { factor: rope.factor, reach, length }));
   }
   const scaled = wanted.some(
     ({ changed, dependsOnLength, config }) => changed && !dependsOnLength && config.rope.ropeType === "yarn",
   );
   if (scaled && options.scaling !== undefined) {
-    notes.push(
-      "The table is fixed: short texts are read with it too, which costs quality there (vllm-project/vllm#18728).",
-    );
+    notes.push(exportNote("short-texts-too"));
   }
-  return [...new Set(notes)];
+  return distinctNotes(notes);
 }

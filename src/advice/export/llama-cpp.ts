@@ -7,7 +7,8 @@ import type { GgufPatch, MetadataChange } from "../../formats/gguf/patch.ts";
 import { chooseForm, type Expressed } from "./compare.ts";
 import { type Form, formsOf } from "./forms.ts";
 import { architectureOf, textClassOf } from "./hugging-face.ts";
-import { fixedText, nearestText, unsupportedGroup } from "./through-config.ts";
+import { type ExportNote, exportNote, keepsOwn } from "./notes.ts";
+import { fixedNote, nearestNote, unsupportedGroup } from "./through-config.ts";
 import type { ExportContext, ExportedGroup } from "./types.ts";
 import type { Wanted } from "./wanted.ts";
 import { digits, shellLine } from "./words.ts";
@@ -25,9 +26,9 @@ export function exportLlamaCpp(context: ExportContext, wanted: readonly Wanted[]
   const text = textClassOf(model, context.options.config);
   const architecture = architectureOf(model, text);
   const groups: ExportedGroup[] = [];
-  const notes: string[] = [];
+  const notes: ExportNote[] = [];
   let flags: LlamaCppFlags = {};
-  let nearest: string | null = null;
+  let nearest: ExportNote | null = null;
   // What sees everything chooses the flags; sliding layers get what those do to them.
   const ordered = [...wanted].sort((a, b) => Number(isLocal(a)) - Number(isLocal(b)));
   const common = {
@@ -61,18 +62,14 @@ export function exportLlamaCpp(context: ExportContext, wanted: readonly Wanted[]
     }
     if (!chosen.group.exact) {
       nearest ??= deaf
-        ? `flags do not reach the sliding layers of ${architecture}: ${nearestText({ ...chosen.form, name: "they keep the file's settings" }, chosen.group, length)}`
-        : nearestText(chosen.form, chosen.group, length);
-    } else if (chosen.form.fixed) notes.push(fixedText(one, length));
+        ? nearestNote({ name: keepsOwn }, chosen.group, length, String(architecture))
+        : nearestNote(chosen.form, chosen.group, length);
+    } else if (chosen.form.fixed) notes.push(fixedNote(one, length));
   }
-  if (nearest !== null)
-    notes.push(
-      "Flags cannot say every table: --to gguf writes one into a copy of the file where the architecture reads it.",
-    );
+  if (nearest !== null) notes.push(exportNote("flags-fall-short"));
   const arch = architecture ?? "ARCH";
   const claimed = model.maxPositionEmbeddings ?? 0;
-  if (model.format !== "gguf")
-    notes.push("The model is not a GGUF: put the file made from it in the place of MODEL.gguf.");
+  if (model.format !== "gguf") notes.push(exportNote("gguf-not-checkpoint"));
   const file = model.format === "gguf" ? called : "MODEL.gguf";
   const words = [
     "llama-server",

@@ -4,6 +4,7 @@
 import { ropeDialects } from "../../encodings/rope/dialects/index.ts";
 import type { RopeConfig } from "../../encodings/rope/scaling/parameters.ts";
 import { mergePatch, placed, textClassOf, version4Patch, version5Patch } from "./hugging-face.ts";
+import { exportNote } from "./notes.ts";
 import { throughConfig, unsupportedGroup } from "./through-config.ts";
 import { merge } from "./transformers.ts";
 import type { ExportContext } from "./types.ts";
@@ -21,14 +22,14 @@ export function exportMlx(context: ExportContext, wanted: readonly Wanted[]): En
   // What reaches the engine by another spelling is written so: no need to say it.
   const groups = through.groups.map((group) => ({
     ...group,
-    notes: group.notes.filter((note) => !note.includes("rope_theta and rope_scaling")),
+    notes: group.notes.filter((note) => !note.message.includes("rope_theta and rope_scaling")),
   }));
   const none = { engine, files: [], patch: null, commands: [], nearest: null };
   if (settings === null) return { ...none, groups, notes };
   const four = version4Patch(text, settings, maxPositionEmbeddings);
   const five = version5Patch(text, settings, maxPositionEmbeddings);
   if (typeof four === "string") {
-    notes.push("Written as rope_parameters alone: the class has no older settings.");
+    notes.push(exportNote("parameters-alone"));
   }
   const patch = typeof four === "string" ? five : both(four, five);
   const whole = options.config !== undefined;

@@ -4,6 +4,7 @@
 
 import { exportGguf } from "./gguf.ts";
 import { architectureOf, textClassOf } from "./hugging-face.ts";
+import { exportNote } from "./notes.ts";
 import type { ExportContext } from "./types.ts";
 import type { Wanted } from "./wanted.ts";
 import { shellLine } from "./words.ts";
@@ -23,11 +24,9 @@ export function exportOllama(context: ExportContext, wanted: readonly Wanted[]):
   const architecture = architectureOf(context.model, textClassOf(context.model, context.options.config));
   const notes = [
     ...gguf.notes,
-    "A Modelfile sets the length alone (num_ctx); the scaling stands in the GGUF. Without num_ctx Ollama reads fewer tokens, and cuts longer prompts.",
+    exportNote("modelfile-length"),
     ...(architecture !== null && ownEngine.has(architecture)
-      ? [
-          `Ollama runs ${architecture} in its own engine, whose model.go may read rope.freq_base and not rope.scaling: verify there. Verified here is llama.cpp.`,
-        ]
+      ? [exportNote("ollama-own-engine", { architecture })]
       : []),
   ];
   const common = {

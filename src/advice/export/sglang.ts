@@ -5,6 +5,7 @@ import { ropeDialects } from "../../encodings/rope/dialects/index.ts";
 import type { RopeConfig } from "../../encodings/rope/scaling/parameters.ts";
 import { yarnMagnitude } from "../../encodings/rope/scaling/scaling.ts";
 import { placed, ropeParametersOf, textClassOf, version4Patch } from "./hugging-face.ts";
+import { exportNote } from "./notes.ts";
 import { throughConfig } from "./through-config.ts";
 import type { ExportContext } from "./types.ts";
 import { isBefore } from "./versions.ts";
@@ -37,12 +38,7 @@ export function exportSglang(context: ExportContext, wanted: readonly Wanted[]):
     version: version ?? "0.5.23",
     readFrom: ropeDialects.sglang.engine,
   };
-  const notes = [
-    ...through.notes,
-    older
-      ? "Written for SGLang on transformers 4; later versions read rope_parameters."
-      : "Written for SGLang on transformers 5; with transformers 4 it reads rope_scaling: --engine-version 0.5.9 writes that.",
-  ];
+  const notes = [...through.notes, exportNote(older ? "for-transformers-4" : "for-transformers-5")];
   const common = { engine, files: [], patch: null, groups: through.groups, nearest: through.nearest };
   const { settings, maxPositionEmbeddings, dicts } = through;
   if (settings === null) return { ...common, commands: [], notes };
@@ -54,7 +50,7 @@ export function exportSglang(context: ExportContext, wanted: readonly Wanted[]):
   let patch: Record<string, unknown> = { max_position_embeddings: maxPositionEmbeddings, rope_parameters: dict };
   if (older) {
     const four = version4Patch(text, settings, maxPositionEmbeddings);
-    if (typeof four === "string") return { ...common, commands: [], notes: [...notes, four] };
+    if (typeof four === "string") return { ...common, commands: [], notes: [...notes, exportNote(four)] };
     const { rope_parameters: _, ...rest } = four;
     const attn = dicts[0]!.attn_factor;
     patch =

@@ -29,7 +29,9 @@ export function exportText(made: EngineExport, palette: Palette = plain, width =
   for (const group of made.groups) lines.push(...groupLines(group, made, palette, columns));
   if (made.nearest !== null) {
     lines.push(
-      ...wrap(`${engineNames[made.to]} has no words for this. Nearest: ${made.nearest}.`, columns).map(palette.warn),
+      ...wrap(`${engineNames[made.to]} has no words for this. Nearest: ${made.nearest.message}.`, columns).map(
+        palette.warn,
+      ),
     );
   }
   const { memory } = made;
@@ -43,7 +45,7 @@ export function exportText(made: EngineExport, palette: Palette = plain, width =
     ),
   );
   for (const note of made.notes) {
-    const [first = "", ...rest] = wrap(note, columns - 2);
+    const [first = "", ...rest] = wrap(note.message, columns - 2);
     lines.push(dim(`· ${first}`), ...rest.map((line) => dim(`  ${line}`)));
   }
   if (made.patch !== null && made.files.some(({ content }) => content === null)) {

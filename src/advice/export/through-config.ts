@@ -5,6 +5,7 @@ import type { RopeConfig } from "../../encodings/rope/scaling/parameters.ts";
 import { chooseForm, type Expressed } from "./compare.ts";
 import { type Form, formsOf } from "./forms.ts";
 import { type GroupSettings, isNestedClass, ropeDict, type TextClass } from "./hugging-face.ts";
+import { distinctNotes, type ExportNote, exportNote } from "./notes.ts";
 import type { ExportContext, ExportedGroup } from "./types.ts";
 import type { Wanted } from "./wanted.ts";
 
@@ -27,8 +28,8 @@ export interface ThroughConfig {
   readonly dicts: readonly Record<string, unknown>[];
   readonly groups: readonly ExportedGroup[];
   readonly maxPositionEmbeddings: number;
-  readonly nearest: string | null;
-  readonly notes: readonly string[];
+  readonly nearest: ExportNote | null;
+  readonly notes: readonly ExportNote[];
 }
 
 export function throughConfig(
@@ -41,8 +42,8 @@ export function throughConfig(
   const settings: GroupSettings[] = [];
   const dicts: Record<string, unknown>[] = [];
   const groups: ExportedGroup[] = [];
-  const notes: string[] = [];
-  let nearest: string | null = null;
+  const notes: ExportNote[] = [];
+  let nearest: ExportNote | null = null;
   let max = 0;
   for (const one of wanted) {
     const express = (form: Form): Expressed<{ config: RopeConfig; dict: Record<string, unknown> }> | null => {
@@ -77,8 +78,8 @@ export function throughConfig(
     groups.push(chosen.group);
     // Layers that see everything say what the file claims.
     if (max === 0 || one.group.slidingWindow === null) max = chosen.written.config.maxPositionEmbeddings;
-    if (!chosen.group.exact) nearest ??= nearestText(chosen.form, chosen.group, length);
-    else if (chosen.form.fixed) notes.push(fixedText(one, length));
+    if (!chosen.group.exact) nearest ??= nearestNote(chosen.form, chosen.group, length);
+    else if (chosen.form.fixed) notes.push(fixedNote(one, length));
   }
   return {
     settings: settings.length === wanted.length ? settings : null,
@@ -86,7 +87,7 @@ export function throughConfig(
     groups,
     maxPositionEmbeddings: max || Math.max(length, model.maxPositionEmbeddings ?? 0),
     nearest,
-    notes: [...new Set(notes)],
+    notes: distinctNotes(notes),
   };
 }
 
@@ -131,23 +132,24 @@ export function unsupportedGroup(wanted: Wanted, reason: string): ExportedGroup 
   };
 }
 
-export function nearestText(form: Form, group: ExportedGroup, length: number): string {
-  const parts = [];
-  if ((group.frequencyDifference ?? 0) > 1e-6) {
-    parts.push(
-      `angles are off by up to ${short(group.angleDifference ?? 0)} rad (pair ${group.anglePair}) at position ${length - 1}`,
-    );
-  }
-  const ratio = (group.scoreFactor ?? 1) / group.askedScoreFactor;
-  if (Math.abs(ratio - 1) > 1e-6) {
-    parts.push(`scores are multiplied by ${short(group.scoreFactor ?? 1)} instead of ${short(group.askedScoreFactor)}`);
-  }
-  return `${form.name}: ${parts.join(", ")}`;
+/** @param deaf the architecture whose sliding layers no flag reaches, where that is why */
+export function nearestNote(form: Pick<Form, "name">, group: ExportedGroup, length: number, deaf?: string): ExportNote {
+  const { frequencyDifference, angleDifference, anglePair, askedScoreFactor } = group;
+  const scoreFactor = group.scoreFactor ?? 1;
+  return exportNote("nearest", {
+    ...(deaf === undefined ? {} : { deaf }),
+    form: form.name,
+    ...((frequencyDifference ?? 0) > 1e-6
+      ? { radians: short(angleDifference ?? 0), pair: anglePair ?? 0, position: length - 1 }
+      : {}),
+    ...(Math.abs(scoreFactor / askedScoreFactor - 1) > 1e-6
+      ? { scores: short(scoreFactor), asked: short(askedScoreFactor) }
+      : {}),
+  });
 }
 
-export function fixedText({ config }: Wanted, length: number): string {
-  const { ropeType } = config.rope;
-  return `${ropeType} changes its table with the length; this engine gets the one for ${length} tokens, at every length.`;
+export function fixedNote({ config }: Wanted, length: number): ExportNote {
+  return exportNote("fixed-table", { ropeType: config.rope.ropeType, length });
 }
 
 function short(value: number): string {

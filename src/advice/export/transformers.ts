@@ -2,6 +2,7 @@
 
 import { ropeDialects } from "../../encodings/rope/dialects/index.ts";
 import { mergePatch, placed, textClassOf, version4Patch, version5Patch } from "./hugging-face.ts";
+import { exportNote } from "./notes.ts";
 import { throughConfig, unsupportedGroup } from "./through-config.ts";
 import type { ExportContext } from "./types.ts";
 import { isBefore } from "./versions.ts";
@@ -23,12 +24,13 @@ export function exportTransformers(context: ExportContext, wanted: readonly Want
   const { settings, maxPositionEmbeddings } = through;
   const patch =
     settings === null
-      ? "nothing is written"
+      ? null
       : four
         ? version4Patch(text, settings, maxPositionEmbeddings)
         : version5Patch(text, settings, maxPositionEmbeddings);
-  if (typeof patch === "string") {
-    const groups = settings === null ? through.groups : wanted.map((one) => unsupportedGroup(one, patch));
+  if (patch === null || typeof patch === "string") {
+    const groups =
+      patch === null ? through.groups : wanted.map((one) => unsupportedGroup(one, exportNote(patch).message));
     return { engine, files: [], patch: null, commands: [], groups, nearest: null, notes: through.notes };
   }
   const whole = options.config !== undefined;

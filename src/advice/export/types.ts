@@ -4,6 +4,7 @@
 import type { GgufPatch } from "../../formats/gguf/patch.ts";
 import type { ModelDescription } from "../../formats/model-description.ts";
 import type { Strategy } from "../../models/strategy.ts";
+import type { ExportNote } from "./notes.ts";
 
 export const exportTargets = ["transformers", "vllm", "sglang", "llama.cpp", "gguf", "mlx", "ollama"] as const;
 export type ExportTarget = (typeof exportTargets)[number];
@@ -56,7 +57,7 @@ export interface ExportedGroup {
   readonly askedScoreFactor: number;
   readonly inverseFrequencies: readonly number[];
   readonly attentionFactor: number | null;
-  readonly notes: readonly string[];
+  readonly notes: readonly ExportNote[];
 }
 
 /** Memory of keys and values for one sequence. */
@@ -113,11 +114,11 @@ export interface EngineExport {
   /** Whether every group computes what was asked for. */
   readonly exact: boolean;
   /** What is offered in place of a setting that the engine has no words for; null when it has. */
-  readonly nearest: string | null;
+  readonly nearest: ExportNote | null;
   readonly groups: readonly ExportedGroup[];
   readonly memory: CacheMemory;
-  /** What to know: sentences. */
-  readonly notes: readonly string[];
+  /** What to know. */
+  readonly notes: readonly ExportNote[];
   /** null until it is executed. */
   readonly verified: ExportVerification | null;
 }

@@ -4,6 +4,7 @@
 import { ropeDialects } from "../../encodings/rope/dialects/index.ts";
 import type { RopeConfig } from "../../encodings/rope/scaling/parameters.ts";
 import { placed, ropeParametersOf, textClassOf, version4Patch } from "./hugging-face.ts";
+import { exportNote } from "./notes.ts";
 import { throughConfig } from "./through-config.ts";
 import type { ExportContext } from "./types.ts";
 import { isBefore } from "./versions.ts";
@@ -55,7 +56,7 @@ export function exportVllm(context: ExportContext, wanted: readonly Wanted[]): E
     return { ...common, commands: [shellLine([...serve, "--hf-overrides", configJson(overrides), ...tail])], notes };
   }
   const patch = version4Patch(text, settings, maxPositionEmbeddings);
-  if (typeof patch === "string") return { ...common, commands: [], notes: [...notes, patch] };
+  if (typeof patch === "string") return { ...common, commands: [], notes: [...notes, exportNote(patch)] };
   if (!flags) {
     const { rope_parameters: _, ...overrides } = patch;
     const words = [...serve, "--hf-overrides", configJson(placed(text.place, overrides)), ...tail];

@@ -1,6 +1,7 @@
 // What one engine's file gives: everything that depends on the engine. index.ts adds the rest.
 
 import type { GgufPatch } from "../../formats/gguf/patch.ts";
+import type { ExportNote } from "./notes.ts";
 import type { ExportedFile, ExportedGroup } from "./types.ts";
 
 export interface EngineWords {
@@ -11,6 +12,6 @@ export interface EngineWords {
   readonly changes?: Readonly<Record<string, unknown>>;
   readonly commands: readonly string[];
   readonly groups: readonly ExportedGroup[];
-  readonly nearest: string | null;
-  readonly notes: readonly string[];
+  readonly nearest: ExportNote | null;
+  readonly notes: readonly ExportNote[];
 }

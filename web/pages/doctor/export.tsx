@@ -1,12 +1,18 @@
 // One scaling in the words of one engine, and what that engine makes of it.
 
 import type { JSX } from "preact";
-import { type EngineExport, exportTargets } from "../../../src/advice/export/index.ts";
+import {
+  type EngineExport,
+  type ExportNote,
+  exportNoteText,
+  exportReasonText,
+  exportTargets,
+} from "../../../src/advice/export/index.ts";
 import { Choice, TextField } from "../../parts/controls.tsx";
 import { Code, CopyButton } from "../../parts/copy.tsx";
 import { download } from "../../parts/download.ts";
 import { short, whole } from "../../shell/numbers.ts";
-import { words } from "../../shell/preferences.ts";
+import { language, words } from "../../shell/preferences.ts";
 import { answer, exported, exportLength, exportTo, scaling } from "./state.ts";
 
 const strategies = ["linear:4", "ntk:4", "dynamic:4", "yarn:4", "llama3:8"];
@@ -47,7 +53,7 @@ function Made({ of }: { readonly of: EngineExport }): JSX.Element {
       </p>
       {of.nearest === null ? null : (
         <p>
-          {text.nearest}: <span lang="en">{of.nearest}</span>
+          {text.nearest}: {exportNoteText(of.nearest, language.value)}
         </p>
       )}
       {of.commands.map((line) => (
@@ -85,9 +91,9 @@ function Made({ of }: { readonly of: EngineExport }): JSX.Element {
           <dd data-number="memory">{text.gigabytes(short(of.memory.bytes / 1e9, 4))}</dd>
         </div>
       </dl>
-      <ul class="findings above" lang="en">
+      <ul class="findings above">
         {[...of.notes, ...of.groups.flatMap(({ notes }) => notes)].map((note) => (
-          <li key={note}>{note}</li>
+          <Note key={note.message} of={note} />
         ))}
       </ul>
       <p class="hint">
@@ -97,15 +103,32 @@ function Made({ of }: { readonly of: EngineExport }): JSX.Element {
   );
 }
 
+function Note({ of }: { readonly of: ExportNote }): JSX.Element {
+  const { detail } = of.values;
+  // What an engine's source says is told by its kind; the sentence itself is English.
+  return (
+    <li data-note={of.code}>
+      {exportNoteText(of, language.value)}
+      {language.value === "en" || detail === undefined ? null : (
+        <span class="hint" lang="en">
+          {" "}
+          {detail}
+        </span>
+      )}
+    </li>
+  );
+}
+
 function Group({ of }: { readonly of: EngineExport["groups"][number] }): JSX.Element {
   const text = words.value.doctor;
   const name = text.layers(of.layers.length, of.layerType ?? "");
   if (of.unsupported !== null) {
+    const reason = exportReasonText(of.unsupported, language.value);
     return (
       <div>
         <dt>{name}</dt>
         <dd class="bad">
-          {text.unsupported}: <span lang="en">{of.unsupported}</span>
+          {text.unsupported}: {reason ?? <span lang="en">{of.unsupported}</span>}
         </dd>
       </div>
     );
