@@ -12,9 +12,9 @@ import { type ModelFiles, type ModelSource, modelFilesOf, opened } from "../form
 import { openModel } from "../formats/open-model.ts";
 import { openWeights, type QuantizedMatrix, type Weights } from "../formats/weights/index.ts";
 import { MissingWeightError } from "../graph/index.ts";
-import type { WeightForm } from "./decoder.ts";
 import { familyOf } from "./families/index.ts";
 import type { ModelFamily } from "./family.ts";
+import type { WeightForm } from "./matrices.ts";
 import { type NameMap, placedNames, type RowRange, ruleFor, type WeightRule } from "./names.ts";
 import { ggufSettings, huggingFaceSettings, llama2cSettings, type Settings } from "./settings.ts";
 import type { ModelSpec } from "./spec.ts";

@@ -10,6 +10,7 @@ import { type Graph, type GraphBuilder, graphBuilder, type Value } from "../grap
 import { activate } from "./activation.ts";
 import { attendByViews, type ViewInputs, viewInputs } from "./attention-views.ts";
 import { attendWithColumns, type BiasForm, biasColumns, biasForm, columnsHeadDim, spareRows } from "./bias-columns.ts";
+import { Matrices, type MatrixOptions, type ParameterSource, vocabularyChunks } from "./matrices.ts";
 import { rotaryPairs } from "./positions.ts";
 import {
   type AttentionSpec,
@@ -20,47 +21,9 @@ import {
   positionKind,
 } from "./spec.ts";
 
-/** How a matrix is stored in the graph. quantized: as QuantizedMatrix (formats/weights) has it. */
-export type WeightForm =
-  | { readonly kind: "float32" }
-  | {
-      readonly kind: "quantized";
-      readonly bits: 4 | 8;
-      readonly blockSize: number;
-      readonly hasZeroPoints: boolean;
-      readonly hasMinimum: boolean;
-    };
-
-/** Which part of which weight a graph's parameter is. */
-export interface ParameterSource {
-  /** Our name: "layers.3.query.weight". */
-  readonly weight: string;
-  readonly part: "float32" | "blocks" | "scales" | "zeroPoints" | "minimum";
-  /** Of the whole weight, as numbers: [out, in] or [length]. */
-  readonly shape: readonly number[];
-  /** Rows of the matrix; all when absent. */
-  readonly rows?: readonly [from: number, to: number];
-  /** Where it is several weights one below the other: those. */
-  readonly joined?: readonly JoinedWeight[];
-}
-
-export interface JoinedWeight {
-  readonly weight: string;
-  readonly shape: readonly number[];
-}
-
-/** The checkpoint's weights that a parameter is read from, in order. */
-export function readFrom({ weight, shape, joined }: ParameterSource): readonly JoinedWeight[] {
-  return joined ?? [{ weight, shape }];
-}
-
-export interface DecoderOptions {
-  /** The form of each matrix by our name; float32 when absent. Vectors are always float32. */
-  readonly form?: (weight: string) => WeightForm;
+export interface DecoderOptions extends MatrixOptions {
   /** Adds an input "queryFactors.G" [tokens] to every group with attention: a factor on each query. */
   readonly queryFactors?: boolean;
-  /** Of quantised products: 0 exact in float32, 4 with activations rounded to int8 (faster for one token). */
-  readonly accuracyLevel?: 0 | 4;
   /** Gives every head a sink of −1e30, which adds exactly nothing to a softmax, and makes ONNX Runtime choose the kernel
    *  that is faster for one query; slower and quadratic in memory for many. */
   readonly neutralSinks?: boolean;
@@ -76,8 +39,6 @@ export interface DecoderOptions {
   /** Rotary groups whose cache keeps keys before their rotation; each run turns them in so many ways (attention-views.ts)
    *  by tables that it is fed. Groups without a window and without sinks. */
   readonly keyViews?: { readonly groups: readonly number[]; readonly count: number };
-  /** Columns of the logits that exist at once; 8192 when absent. */
-  readonly vocabularyChunk?: number;
 }
 
 export interface DecoderProgram {
@@ -105,8 +66,6 @@ export interface WindowCache {
   readonly states: readonly string[];
 }
 
-const float32: WeightForm = { kind: "float32" };
-
 /**
  * The graph of a decoder.
  *
@@ -124,13 +83,12 @@ const float32: WeightForm = { kind: "float32" };
  */
 export function buildDecoder(spec: ModelSpec, options: DecoderOptions = {}): DecoderProgram {
   const g = graphBuilder(spec.family);
-  const parameters = new Map<string, ParameterSource>();
-  const builder = new Builder(g, spec, options, parameters);
+  const builder = new Builder(g, spec, options);
   builder.build();
   const hasColumns = spec.groups.some((group) => biasForm(group.position, options.attentionBias) === "columns");
   return {
     graph: g.build(),
-    parameters,
+    parameters: builder.parameters,
     queryFactors: options.queryFactors ?? false,
     spareRows: hasColumns ? spareRows : 0,
     windows: builder.windows,
@@ -166,38 +124,40 @@ export function buildProgram(
   body: (blocks: Blocks) => void,
 ): DecoderProgram {
   const g = graphBuilder(name);
-  const parameters = new Map<string, ParameterSource>();
-  body(new Builder(g, spec, options, parameters).blocks);
-  return { graph: g.build(), parameters, queryFactors: false, spareRows: 0, windows: [] };
+  const builder = new Builder(g, spec, options);
+  body(builder.blocks);
+  return { graph: g.build(), parameters: builder.parameters, queryFactors: false, spareRows: 0, windows: [] };
 }
 
 class Builder {
   readonly #g: GraphBuilder;
   readonly #spec: ModelSpec;
   readonly #options: DecoderOptions;
-  readonly #parameters: Map<string, ParameterSource>;
+  readonly #matrices: Matrices;
   #keys: Value | undefined;
   readonly #windows = new Map<number, WindowCache & { readonly states: string[] }>();
-  /** Weights that are several of a checkpoint's, one below the other. */
-  readonly #joined = new Map<string, readonly JoinedWeight[]>();
 
-  constructor(g: GraphBuilder, spec: ModelSpec, options: DecoderOptions, parameters: Map<string, ParameterSource>) {
+  constructor(g: GraphBuilder, spec: ModelSpec, options: DecoderOptions) {
     this.#g = g;
     this.#spec = spec;
     this.#options = options;
-    this.#parameters = parameters;
+    this.#matrices = new Matrices(g, spec, options);
   }
 
   get blocks(): Blocks {
     return {
       g: this.#g,
-      norm: (x, spec, name) => this.#norm(x, spec, name),
-      linear: (x, name, outputs, inputs, bias) => this.#linear(x, name, outputs, inputs, bias),
+      norm: (x, spec, name) => this.#matrices.norm(x, spec, name),
+      linear: (x, name, outputs, inputs, bias) => this.#matrices.linear(x, name, outputs, inputs, bias),
       mlp: (x, spec, name) => this.#mlp(x, spec, name),
-      rows: (weight, count, width, indices) => this.#rows(weight, count, width, indices),
+      rows: (weight, count, width, indices) => this.#matrices.rows(weight, count, width, indices),
       sinks: (spec, name) => this.#sinks(spec, name),
       outputs: (hidden, asked, logitRows) => this.#outputs(hidden, asked, logitRows),
     };
+  }
+
+  get parameters(): ReadonlyMap<string, ParameterSource> {
+    return this.#matrices.parameters;
   }
 
   get windows(): readonly WindowCache[] {
@@ -220,7 +180,7 @@ class Builder {
       x = g.scope(`layers[${index}]`, () => this.#layer(x, layer, index, positions, pastLength));
     });
     g.scope("head", () => {
-      const hidden = spec.finalNorm === null ? x : this.#norm(x, spec.finalNorm, "finalNorm");
+      const hidden = spec.finalNorm === null ? x : this.#matrices.norm(x, spec.finalNorm, "finalNorm");
       this.#outputs(hidden, asked, logitRows);
     });
   }
@@ -305,19 +265,19 @@ class Builder {
   #embed(tokens: Value, positionRows: Value | undefined): Value {
     const g = this.#g;
     const { hiddenSize, embedding } = this.#spec;
-    let x = this.#rows("embedding.weight", this.#spec.vocabSize, hiddenSize, tokens);
+    let x = this.#matrices.rows("embedding.weight", this.#spec.vocabSize, hiddenSize, tokens);
     if (embedding.scale !== 1) x = g.multiply(x, embedding.scale);
     if (positionRows !== undefined) x = g.add(x, positionRows);
-    return embedding.norm === null ? x : this.#norm(x, embedding.norm, "embeddingNorm");
+    return embedding.norm === null ? x : this.#matrices.norm(x, embedding.norm, "embeddingNorm");
   }
 
   #layer(x: Value, layer: LayerSpec, index: number, positions: Positions, pastLength: Value): Value {
     const g = this.#g;
     const name = (weight: string): string => `layers.${index}.${weight}`;
     const { norm, inputNorm, outputNorm, parallel } = layer;
-    const before = (y: Value, weight: string): Value => (inputNorm ? this.#norm(y, norm, name(weight)) : y);
+    const before = (y: Value, weight: string): Value => (inputNorm ? this.#matrices.norm(y, norm, name(weight)) : y);
     const after = (y: Value, weight: string): Value => {
-      const out = outputNorm ? this.#norm(y, norm, name(weight)) : y;
+      const out = outputNorm ? this.#matrices.norm(y, norm, name(weight)) : y;
       return layer.residualScale === 1 ? out : g.multiply(out, layer.residualScale);
     };
     const attend = (y: Value): Value =>
@@ -344,14 +304,14 @@ class Builder {
     const name = (weight: string): string => `layers.${index}.${weight}`;
     const clipped = (y: Value): Value => (spec.clip === null ? y : g.maximum(g.minimum(y, spec.clip), -spec.clip));
     const project = (weight: string, heads: number): Value =>
-      clipped(this.#linear(x, name(weight), heads * headDim, hiddenSize, spec.inputBias));
+      clipped(this.#matrices.linear(x, name(weight), heads * headDim, hiddenSize, spec.inputBias));
     const packed = this.#packedProjection(x, spec, index, position);
     let query = packed === undefined ? project("query", numHeads) : clipped(packed);
     let key = packed === undefined ? project("key", numKeyValueHeads) : undefined;
     let value = packed === undefined ? project("value", numKeyValueHeads) : undefined;
     if (spec.queryKeyNorm !== null && key !== undefined) {
-      query = this.#headNorm(query, spec.queryKeyNorm, numHeads, headDim, name("queryNorm"));
-      key = this.#headNorm(key, spec.queryKeyNorm, numKeyValueHeads, headDim, name("keyNorm"));
+      query = this.#matrices.headNorm(query, spec.queryKeyNorm, numHeads, headDim, name("queryNorm"));
+      key = this.#matrices.headNorm(key, spec.queryKeyNorm, numKeyValueHeads, headDim, name("keyNorm"));
     }
     if (position.factors !== undefined && packed === undefined) query = g.multiply(query, position.factors);
     const { columns } = position;
@@ -395,7 +355,7 @@ class Builder {
     g.assignRows(pastValue, newValue, 2, pastLength);
     const width = numHeads * headDim;
     const rows = g.reshape(output, ["tokens", width]);
-    return this.#linear(rows, name("attentionOutput"), hiddenSize, width, spec.outputBias);
+    return this.#matrices.linear(rows, name("attentionOutput"), hiddenSize, width, spec.outputBias);
   }
 
   /** Query, key and value in one product [tokens, (H + 2K)·D], where the file keeps all three alike in quantised
@@ -409,8 +369,8 @@ class Builder {
     const heads = numHeads + 2 * numKeyValueHeads;
     const widths = [numHeads, numKeyValueHeads, numKeyValueHeads].map((count) => count * headDim);
     const joined = `layers.${index}.queryKeyValue`;
-    if (!this.#join(joined, names, widths, hiddenSize)) return undefined;
-    const y = this.#linear(x, joined, heads * headDim, hiddenSize, spec.inputBias);
+    if (!this.#matrices.join(joined, names, widths, hiddenSize)) return undefined;
+    const y = this.#matrices.linear(x, joined, heads * headDim, hiddenSize, spec.inputBias);
     if (position.factors === undefined) return y;
     // Keys and values have the factor 1. As wide as the product, and once for all layers: nothing is broadcast in each.
     const tokens = x.shape[0]!;
@@ -420,7 +380,7 @@ class Builder {
   }
 
   #sinks({ sinks, numHeads }: AttentionSpec, name: string): Value | undefined {
-    if (sinks) return this.#vector(name, numHeads);
+    if (sinks) return this.#matrices.vector(name, numHeads);
     if (this.#options.neutralSinks !== true) return undefined;
     return this.#g.numbers("f32", [numHeads], new Float32Array(numHeads).fill(-1e30));
   }
@@ -431,16 +391,16 @@ class Builder {
     const { intermediateSize, bias } = spec;
     let middle: Value;
     if (spec.kind === "plain") {
-      middle = activate(g, this.#linear(x, name("up"), intermediateSize, hiddenSize, bias), spec.activation);
+      middle = activate(g, this.#matrices.linear(x, name("up"), intermediateSize, hiddenSize, bias), spec.activation);
     } else {
       const names = [name("gate"), name("up")];
-      const joined = this.#join(name("gateUp"), names, [intermediateSize, intermediateSize], hiddenSize);
+      const joined = this.#matrices.join(name("gateUp"), names, [intermediateSize, intermediateSize], hiddenSize);
       const [gate, up] = joined
-        ? g.split(this.#linear(x, name("gateUp"), 2 * intermediateSize, hiddenSize, bias), 2)
-        : names.map((one) => this.#linear(x, one, intermediateSize, hiddenSize, bias));
+        ? g.split(this.#matrices.linear(x, name("gateUp"), 2 * intermediateSize, hiddenSize, bias), 2)
+        : names.map((one) => this.#matrices.linear(x, one, intermediateSize, hiddenSize, bias));
       middle = g.multiply(activate(g, gate!, spec.activation), up!);
     }
-    return this.#linear(middle, name("down"), hiddenSize, intermediateSize, bias);
+    return this.#matrices.linear(middle, name("down"), hiddenSize, intermediateSize, bias);
   }
 
   // The head.
@@ -458,7 +418,7 @@ class Builder {
   /** ln Σ e^logit − logit[target], chunk by chunk. */
   #losses(hidden: Value, targets: Value): Value {
     const g = this.#g;
-    const chunks = this.#chunks();
+    const chunks = vocabularyChunks(this.#spec.vocabSize, this.#options);
     if (chunks.length === 1) return g.crossEntropy(this.#chunkLogits(hidden, chunks[0]!), targets);
     // Both numbers of a chunk leave it as one value: ONNX Runtime goes through a graph input by input, and would keep the
     // logits of every chunk until all sums are done if the targets' were read apart from them.
@@ -476,16 +436,10 @@ class Builder {
   }
 
   #logits(hidden: Value): Value {
-    const parts = this.#chunks().map((chunk) => this.#chunkLogits(hidden, chunk));
+    const parts = vocabularyChunks(this.#spec.vocabSize, this.#options).map((chunk) =>
+      this.#chunkLogits(hidden, chunk),
+    );
     return parts.length === 1 ? parts[0]! : this.#g.concat(parts, 1);
-  }
-
-  #chunks(): [number, number][] {
-    const { vocabSize } = this.#spec;
-    const most = this.#options.losses === false ? vocabSize : 8192;
-    const count = Math.ceil(vocabSize / (this.#options.vocabularyChunk ?? most));
-    const size = Math.ceil(vocabSize / count);
-    return Array.from({ length: count }, (_, i) => [i * size, Math.min(vocabSize, (i + 1) * size)]);
   }
 
   #chunkLogits(hidden: Value, rows: readonly [number, number]): Value {
@@ -493,180 +447,14 @@ class Builder {
     const { hiddenSize, vocabSize, head } = this.#spec;
     const whole = rows[0] === 0 && rows[1] === vocabSize;
     const weight = head.tied ? "embedding" : "head";
-    let logits = this.#linear(hidden, weight, rows[1] - rows[0], hiddenSize, false, whole ? undefined : rows);
+    let logits = this.#matrices.linear(hidden, weight, rows[1] - rows[0], hiddenSize, false, whole ? undefined : rows);
     if (head.bias) {
-      const bias = this.#vector("head.bias", vocabSize);
+      const bias = this.#matrices.vector("head.bias", vocabSize);
       logits = g.add(logits, whole ? bias : g.slice(bias, 0, rows[0], rows[1]));
     }
     if (head.scale !== 1) logits = g.multiply(logits, head.scale);
     if (head.softcap !== null) logits = g.multiply(g.tanh(g.divide(logits, head.softcap)), head.softcap);
     return logits;
-  }
-
-  // Weights.
-
-  #norm(x: Value, spec: NormSpec, name: string): Value {
-    const g = this.#g;
-    const width = x.shape.at(-1) as number;
-    const weight = this.#vector(`${name}.weight`, width);
-    if (spec.kind === "rms") return g.rmsNorm(x, weight, spec.epsilon);
-    return g.layerNorm(x, weight, spec.bias ? this.#vector(`${name}.bias`, width) : undefined, spec.epsilon);
-  }
-
-  #headNorm(
-    x: Value,
-    { over, norm }: NonNullable<AttentionSpec["queryKeyNorm"]>,
-    heads: number,
-    headDim: number,
-    name: string,
-  ): Value {
-    const g = this.#g;
-    if (over === "width") return this.#norm(x, norm, name);
-    const split = g.reshape(x, ["tokens", heads, headDim]);
-    const out = over === "head" ? this.#norm(split, norm, name) : this.#eachHeadNorm(split, norm, name);
-    return g.reshape(out, ["tokens", heads * headDim]);
-  }
-
-  /** A norm of x [tokens, H, D] over D, with a weight [H, D]. */
-  #eachHeadNorm(x: Value, { kind, epsilon, bias }: NormSpec, name: string): Value {
-    const g = this.#g;
-    const shape = x.shape.slice(1) as number[];
-    const part = (which: string): Value => this.#parameter(`${name}.${which}`, "float32", shape, shape);
-    const ones = g.numbers("f32", [shape[1]!], new Float32Array(shape[1]!).fill(1));
-    const normal = kind === "rms" ? g.rmsNorm(x, undefined, epsilon) : g.layerNorm(x, ones, undefined, epsilon);
-    const scaled = g.multiply(normal, part("weight"));
-    return bias ? g.add(scaled, part("bias")) : scaled;
-  }
-
-  /** x · Wᵀ + b for W [outputs, inputs]. */
-  #linear(
-    x: Value,
-    name: string,
-    outputs: number,
-    inputs: number,
-    bias: boolean,
-    rows?: readonly [number, number],
-  ): Value {
-    const g = this.#g;
-    const weight = `${name}.weight`;
-    // Rows are a chunk of the vocabulary, the only matrix that is ever taken in parts.
-    const whole = [rows === undefined ? outputs : this.#spec.vocabSize, inputs];
-    const form = this.#form(weight);
-    let y: Value;
-    if (form.kind === "float32") {
-      y = g.matmul(x, this.#parameter(weight, "float32", [outputs, inputs], whole, rows), { transposeB: true });
-    } else {
-      const { bits, blockSize } = form;
-      const { minimum, ...parts } = this.#quantized(weight, form, outputs, whole, rows);
-      y = g.quantizedMatmul(x, parts, { bits, blockSize, accuracyLevel: this.#options.accuracyLevel ?? 0 });
-      if (minimum !== undefined) {
-        // Σ over a block of x, times what the whole block is raised by.
-        const blocks = inputs / blockSize;
-        const sums = g.sum(g.reshape(x, [...x.shape.slice(0, -1), blocks, blockSize]), -1);
-        y = g.add(y, g.matmul(sums, minimum, { transposeB: true }));
-      }
-    }
-    return bias ? g.add(y, this.#vector(`${name}.bias`, outputs)) : y;
-  }
-
-  /** Lets matrices be one, one below the other, where the file keeps them alike in quantised blocks: false where not. */
-  #join(joined: string, names: readonly string[], outputs: readonly number[], inputs: number): boolean {
-    const forms = names.map((one) => this.#form(`${one}.weight`));
-    const isAlike = forms.every((form) => JSON.stringify(form) === JSON.stringify(forms[0]));
-    if (!isAlike || forms[0]!.kind === "float32") return false;
-    const parts = (what: string, width: readonly number[]): JoinedWeight[] =>
-      names.map((one, i) => ({ weight: `${one}.${what}`, shape: [outputs[i]!, ...width] }));
-    this.#joined.set(`${joined}.weight`, parts("weight", [inputs]));
-    this.#joined.set(`${joined}.bias`, parts("bias", []));
-    return true;
-  }
-
-  #form(weight: string): WeightForm {
-    return this.#options.form?.(this.#joined.get(weight)?.at(0)?.weight ?? weight) ?? float32;
-  }
-
-  /** Rows of a matrix [count, width] by index, as float32. */
-  #rows(weight: string, count: number, width: number, indices: Value): Value {
-    const g = this.#g;
-    const form = this.#form(weight);
-    if (form.kind === "float32") {
-      return g.gather(this.#parameter(weight, "float32", [count, width], [count, width]), indices);
-    }
-    // In the head's chunks where it has the same matrix, so that one copy of it is held.
-    const tied = this.#spec.head.tied && weight === "embedding.weight";
-    const chunks = tied ? this.#chunks() : [[0, count] as const];
-    const whole = [count, width];
-    if (chunks.length === 1) return this.#chosenRows(this.#quantized(weight, form, count, whole), form, indices);
-    let out: Value | undefined;
-    for (const [from, to] of chunks) {
-      const matrix = this.#quantized(weight, form, to - from, whole, [from, to]);
-      const here = this.#chosenRows(matrix, form, g.minimum(g.maximum(g.subtract(indices, from), 0), to - from - 1));
-      const inside = g.reshape(g.lessEqual(g.scalar("i64", from), indices), [...indices.shape, 1]);
-      out = out === undefined ? here : g.where(inside, here, out);
-    }
-    return out!;
-  }
-
-  #chosenRows(
-    matrix: QuantizedValues,
-    { bits, blockSize }: Extract<WeightForm, { kind: "quantized" }>,
-    indices: Value,
-  ): Value {
-    const g = this.#g;
-    const chosen = {
-      blocks: g.gather(matrix.blocks, indices),
-      scales: g.gather(matrix.scales, indices),
-      zeroPoints: matrix.zeroPoints === undefined ? undefined : g.gather(matrix.zeroPoints, indices),
-    };
-    const x = g.dequantize(chosen, { bits, blockSize });
-    if (matrix.minimum === undefined) return x;
-    const blocks = matrix.minimum.shape[1]!;
-    const raise = g.reshape(g.gather(matrix.minimum, indices), [...indices.shape, blocks, 1]);
-    return g.reshape(g.add(g.reshape(x, [...indices.shape, blocks, blockSize]), raise), x.shape);
-  }
-
-  #quantized(
-    weight: string,
-    form: Extract<WeightForm, { kind: "quantized" }>,
-    outputs: number,
-    whole: readonly number[],
-    rows?: readonly [number, number],
-  ): QuantizedValues {
-    const { bits, blockSize } = form;
-    const blocks = whole[1]! / blockSize;
-    const packed = Math.ceil((blocks * bits) / 8);
-    return {
-      blocks: this.#parameter(weight, "blocks", [outputs, blocks, (blockSize * bits) / 8], whole, rows),
-      scales: this.#parameter(weight, "scales", [outputs, blocks], whole, rows),
-      ...(form.hasZeroPoints
-        ? { zeroPoints: this.#parameter(weight, "zeroPoints", [outputs, packed], whole, rows) }
-        : {}),
-      ...(form.hasMinimum ? { minimum: this.#parameter(weight, "minimum", [outputs, blocks], whole, rows) } : {}),
-    };
-  }
-
-  #vector(name: string, length: number): Value {
-    return this.#parameter(name, "float32", [length], [length]);
-  }
-
-  #parameter(
-    weight: string,
-    part: ParameterSource["part"],
-    stored: readonly number[],
-    shape: readonly number[],
-    rows?: readonly [number, number],
-  ): Value {
-    const base = part === "float32" ? weight : `${weight}:${part}`;
-    const name = rows === undefined ? base : `${base}[${rows[0]}:${rows[1]}]`;
-    const joined = this.#joined.get(weight);
-    this.#parameters.set(name, {
-      weight,
-      part,
-      shape,
-      ...(rows === undefined ? {} : { rows }),
-      ...(joined === undefined ? {} : { joined }),
-    });
-    return this.#g.parameter(name, part === "blocks" || part === "zeroPoints" ? "u8" : "f32", stored);
   }
 }
 
@@ -679,13 +467,6 @@ interface GroupInputs {
   readonly views?: readonly ViewInputs[];
   readonly factors: Value | undefined;
   readonly cache?: GroupCache | undefined;
-}
-
-interface QuantizedValues {
-  readonly blocks: Value;
-  readonly scales: Value;
-  readonly zeroPoints?: Value;
-  readonly minimum?: Value;
 }
 
 interface GroupCache extends Omit<WindowCache, "pastLength"> {

@@ -1,7 +1,7 @@
 // longhand/models: from a checkpoint to a graph.
 //
 //   config.json, GGUF or llama2.c header ── settings.ts ──► family record (families/) ──► ModelSpec (spec.ts)
-//   ModelSpec ── decoder.ts ──► one graph; positions are inputs of it (positions.ts)
+//   ModelSpec ── decoder.ts ──► one graph of its weights (matrices.ts); positions are inputs of it (positions.ts)
 //   ModelSpec with an encoder ── encoder-decoder.ts ──► a graph a layer of the encoder, and one decoder (t5-bias.ts)
 //   checkpoint.ts: a path → description, spec, and weights under our names (names.ts)
 //
@@ -20,9 +20,6 @@ export {
   buildDecoder,
   type DecoderOptions,
   type DecoderProgram,
-  type ParameterSource,
-  readFrom,
-  type WeightForm,
   type WindowCache,
 } from "./decoder.ts";
 export {
@@ -35,6 +32,7 @@ export {
 export { familyOf, modelFamilies } from "./families/index.ts";
 export { type DecoderFeatures, decoderSpec, type ModelFamily } from "./family.ts";
 export { type LearnedPositions, readLearnedPositions } from "./learned-positions.ts";
+export { type ParameterSource, readFrom, type WeightForm } from "./matrices.ts";
 export type { LayerWeight, ModelWeight, NameMap, WeightRule } from "./names.ts";
 export { neighborWindowOf, type SelfExtendSizes, viewCount, viewedGroups } from "./position-views.ts";
 export {
