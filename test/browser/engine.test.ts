@@ -14,7 +14,7 @@ import {
   whyNoBrowser,
 } from "../support/browser.ts";
 import { checkpoint } from "../support/checkpoints.ts";
-import { browserModels, callPage, fixturesFolder, tolerance } from "../support/engine-page.ts";
+import { browserModels, callPage, fixturesFolder, selfExtendCase, tolerance } from "../support/engine-page.ts";
 
 describe.skipIf(chromiumPath === null)(`the engine in Chromium, WebAssembly (skipped: ${whyNoBrowser})`, () => {
   let built: Bundle;
@@ -43,6 +43,13 @@ describe.skipIf(chromiumPath === null)(`the engine in Chromium, WebAssembly (ski
     expect(got.losses.length).toBe(golden.losses64.length);
     expect(Math.max(...golden.losses64.map((loss, i) => Math.abs(loss - got.losses[i]!)))).toBeLessThan(tolerance);
     expect(got.greedy).toEqual(golden.greedy.slice(0, 6));
+  });
+
+  test("Self-Extend's program: losses beyond the trained length are the reference's", async () => {
+    const { addresses, tokens, scaling, losses } = selfExtendCase();
+    const got = await callPage(opened, "runModel", "wasm", addresses, tokens, 2, scaling);
+    expect(got.losses.length).toBe(losses.length);
+    expect(Math.max(...losses.map((loss, i) => Math.abs(loss - got.losses[i]!)))).toBeLessThan(tolerance);
   });
 
   test("nothing is loaded for WebGPU, and the WebAssembly only once", async () => {

@@ -1,5 +1,6 @@
 // What the browser tests of the engine share: the tiny models that a page loads, and calls of test/browser/pages/engine.ts.
 
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type * as EnginePage from "../browser/pages/engine.ts";
 import type { TestPage } from "./browser.ts";
@@ -42,6 +43,19 @@ export const browserModels: readonly BrowserModel[] = [
   fromFolder("bloom"),
   fromGguf("llama", "q4_1"),
 ];
+
+/** The tiny Llama under Self-Extend, beyond its trained length. */
+export function selfExtendCase(): {
+  readonly addresses: readonly string[];
+  readonly tokens: readonly number[];
+  readonly scaling: string;
+  readonly losses: readonly number[];
+} {
+  const golden = JSON.parse(readFileSync(new URL("../fixtures/self-extend.json", import.meta.url), "utf8"));
+  const { groupSize, neighborWindow, losses } = golden.families.llama[0];
+  const { addresses } = fromFolder("llama");
+  return { addresses, tokens: golden.tokens, scaling: `self-extend:${groupSize}:${neighborWindow}`, losses };
+}
 
 type Page = typeof EnginePage;
 type Callable = "runOps" | "runModel" | "runTogether" | "loadCase";

@@ -79,12 +79,13 @@ export interface ModelReport {
   readonly precision: string;
 }
 
-/** Loads a model from the bytes of its files, scores tokens and continues them greedily. */
+/** Loads a model from the bytes of its files, scores tokens and continues them greedily, under a scaling. */
 export async function runModel(
   provider: BrowserProvider,
   addresses: readonly string[],
   tokens: readonly number[],
   count: number,
+  scaling = "as-is",
 ): Promise<ModelReport> {
   const files = await Promise.all(
     addresses.map(async (address) => {
@@ -95,10 +96,10 @@ export async function runModel(
   );
   const model = await loadLanguageModel(files, { backend: onnxRuntimeBackend({ provider }) });
   try {
-    const { negativeLogLikelihood, backend, precision } = await model.score(tokens);
+    const { negativeLogLikelihood, backend, precision } = await model.score(tokens, { scaling });
     const greedy: number[] = [];
     // As a reader who has seen enough: the rest is never computed.
-    for await (const { token } of model.generate(tokens, { maxTokens: 100_000 })) {
+    for await (const { token } of model.generate(tokens, { maxTokens: 100_000, scaling })) {
       greedy.push(token);
       if (greedy.length === count) break;
     }
