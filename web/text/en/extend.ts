@@ -43,7 +43,7 @@ export const extend = {
     "There is no text yet. One is needed that holds at least one window of the target length; a link never carries it.",
   strategies: "Strategies",
   another: "Another one",
-  anotherHint: "yarn:8, linear:2, drop, window:128, a rope_parameters object",
+  anotherHint: "yarn:8, linear:2, self-extend:8, drop, window:128, a rope_parameters object",
   add: "Add",
   start: "Compare",
   goOn: "Go on",

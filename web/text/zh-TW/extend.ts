@@ -43,7 +43,7 @@ export const extend: Words["extend"] = {
   noText: "還沒有文字。至少要夠一個目標長度的視窗；連結裡不會帶著文字。",
   strategies: "策略",
   another: "加入其他策略",
-  anotherHint: "yarn:8、linear:2、drop、window:128，或 rope_parameters 物件",
+  anotherHint: "yarn:8、linear:2、self-extend:8、drop、window:128，或 rope_parameters 物件",
   add: "加入",
   start: "開始比較",
   goOn: "繼續",
