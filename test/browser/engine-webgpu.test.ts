@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Bundle, bundle, chromiumPath, openPage, type TestPage, whyNoBrowser } from "../support/browser.ts";
-import { browserModels, callPage, fixturesFolder, tolerance } from "../support/engine-page.ts";
+import { browserModels, callPage, fixturesFolder, selfExtendCase, tolerance } from "../support/engine-page.ts";
 
 const all = process.env.LONGHAND_WEBGPU === "all";
 const models = browserModels.filter(({ name }) => all || name === "llama" || name === "gemma3");
@@ -39,6 +39,20 @@ describe.skipIf(chromiumPath === null)(`the engine in Chromium, WebGPU (skipped:
       expect(Math.max(...golden.losses64.map((loss, i) => Math.abs(loss - got.losses[i]!)))).toBeLessThan(tolerance);
       expect(got.greedy).toEqual(golden.greedy.slice(0, 4));
     },
+  );
+
+  test.runIf(all)(
+    "Self-Extend's program: losses beyond the trained length are the reference's",
+    async ({ skip }) => {
+      skip(adapter === null, noAdapter);
+      const { addresses, tokens, scaling, losses: longer } = selfExtendCase();
+      // A little beyond the trained length, which is 64.
+      const losses = longer.slice(0, 71);
+      const got = await callPage(opened, "runModel", "webgpu", addresses, tokens.slice(0, 72), 1, scaling);
+      expect(got.losses.length).toBe(losses.length);
+      expect(Math.max(...losses.map((loss, i) => Math.abs(loss - got.losses[i]!)))).toBeLessThan(tolerance);
+    },
+    120_000,
   );
 
   test(`${all ? "every case of every op" : "ops"}: what the reference gives`, async ({ skip, annotate }) => {
