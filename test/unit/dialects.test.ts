@@ -362,6 +362,8 @@ describe("dynamic", () => {
     expect(base(of("transformers-5", alpha, { modelType: "hunyuan_v1_dense" }))).toBeCloseTo(11158839.9251, 1);
     expect(base(of("transformers-5", alpha, { modelType: "llama" }))).toBeCloseTo(10000, 6);
     expect(base(of("vllm", alpha))).toBeCloseTo(11158839.9251, 1);
+    expect(base(of("mlx-lm", alpha, { modelType: "hunyuan_v1_dense" }))).toBeCloseTo(11158839.9251, 1);
+    expect(base(of("mlx-lm", alpha, { modelType: "llama" }))).toBeCloseTo(10000, 6);
   });
 });
 

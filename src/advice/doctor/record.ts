@@ -58,3 +58,9 @@ export function ownValue(subject: Subject, key: string): unknown {
 export function flagJson(value: unknown): string {
   return JSON.stringify(value).replace(/"factor":(\d+)(?=[,}])/g, '"factor":$1.0');
 }
+
+/** The text model's own model_type: of a multimodal file, that of the part that is read. */
+export function textModelType(subject: Subject): string {
+  const own = valueAt(subject.effective, `${subject.textPath}/model_type`);
+  return typeof own === "string" && own !== "" ? own : (subject.model?.modelType ?? "");
+}

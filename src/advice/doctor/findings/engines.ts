@@ -4,7 +4,7 @@ import { computeDialect, type DialectNote } from "../../../encodings/rope/dialec
 import { computeRopeFrequencies } from "../../../encodings/rope/scaling/index.ts";
 import { divergeFrom } from "../../diff.ts";
 import { dialectOf } from "../engine-dialect.ts";
-import { both, ownValue, ropeDict, tokens } from "../record.ts";
+import { both, ownValue, ropeDict, textModelType, tokens } from "../record.ts";
 import type { FindingRecord, Found, Subject } from "../types.ts";
 import { gptOss, llama2, phi3, phiLists, qwen3, qwenYarn } from "./base.ts";
 
@@ -41,7 +41,7 @@ function* computeGroups(subject: Subject): Generator<GroupInEngine> {
     const max = model.maxPositionEmbeddings ?? model.trainedLength ?? 1;
     const length = subject.target ?? max;
     const config = { headDim: position.headDim, maxPositionEmbeddings: max, rope: position.rope };
-    const context = { sequenceLength: length, modelType: model.modelType, maxModelLen: length };
+    const context = { sequenceLength: length, modelType: textModelType(subject), maxModelLen: length };
     let result: ReturnType<typeof computeDialect>;
     try {
       result = computeDialect(dialect, config, context);

@@ -3,7 +3,7 @@
 import { isObject } from "../../../formats/huggingface/values.ts";
 import { numberOf } from "../command.ts";
 import { valueAt } from "../json-text.ts";
-import { both, code, drop, dropFlag, ownValue, ropeDict, set, setFlag, tokens } from "../record.ts";
+import { both, code, drop, dropFlag, ownValue, ropeDict, set, setFlag, textModelType, tokens } from "../record.ts";
 import type { FindingRecord } from "../types.ts";
 import { isBefore } from "../versions.ts";
 import { ggufLlama, llama2, llama31, qwen3 } from "./base.ts";
@@ -59,7 +59,7 @@ export const otherEngines: readonly FindingRecord[] = [
       const dict = valueAt(subject.effective, path);
       if (!isObject(dict) || subject.config === null || model === null) return;
       const isOld =
-        readsOldSchema(engine, version) || (engine === "mlx-lm" && !mlxReadsParameters.has(model.modelType));
+        readsOldSchema(engine, version) || (engine === "mlx-lm" && !mlxReadsParameters.has(textModelType(subject)));
       if (!isOld) return;
       const { rope_theta: theta, partial_rotary_factor: share, ...rest } = dict;
       const lostTheta = theta !== undefined && theta !== 10000 && ownValue(subject, "rope_theta") === undefined;

@@ -40,9 +40,9 @@ const gemma4 = set("gemma4 gemma4_text");
 /** Architectures whose loader reads the YaRN betas that every converter writes. */
 const readsBetas = set("ministral3 mistral3");
 /** Architectures with latent attention: log multiplier read, softmax scale times the square. */
-const latent = set("deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 glm4_moe_lite mistral4");
+const latent = set("deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 kimi_k25 glm4_moe_lite mistral4");
 /** Of those, the ones converted to architecture deepseek2, where mscale is taken to equal mscale_all_dim. */
-const deepseek2 = set("deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite");
+const deepseek2 = set("deepseek_v2 deepseek_v3 kimi_k2 kimi_k25 glm4_moe_lite");
 
 /** What the GGUF file holds. */
 interface Header {

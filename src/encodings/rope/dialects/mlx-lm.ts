@@ -11,6 +11,7 @@ import {
   longRopeMagnitude,
   magnitude,
   periods,
+  stretchedBase,
   yarnEnds,
   yarnRamp,
 } from "./arithmetic.ts";
@@ -37,10 +38,12 @@ const readsPartial = set(
   "bailing_hybrid bailing_moe bailing_moe_linear gemma4_text glm4 glm4_moe glm4_moe_lite gpt_neox laguna mimo_v2_flash " +
     "minimax_m3_vl nemotron phi phi3 qwen3_5 qwen3_next solar_open spark2_5 stablelm step3p5",
 );
-/** Models that multiply the softmax scale by m(factor, mscale_all_dim)². */
+/** Models that multiply the softmax scale by m(factor, mscale_all_dim)². Kimi's are DeepSeek V3's model there. */
 const scalesSoftmax = set(
-  "bailing_hybrid bailing_moe_v3 deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite longcat_flash mistral4",
+  "bailing_hybrid bailing_moe_v3 deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite kimi_k2 kimi_k25 longcat_flash mistral4",
 );
+/** Models with DynamicNTKAlphaRoPE of their own (models/hunyuan_v1_dense.py, models/hunyuan.py). */
+const readsAlpha = set("hunyuan hunyuan_v1_dense hunyuan_v1_moe");
 
 /** 1/ω of float32 periods. */
 const inverted = (a: Arithmetic, period: Float64Array): Float64Array =>
@@ -134,6 +137,10 @@ function compute(config: RopeConfig, context: DialectContext): DialectResult {
       });
     }
     case "dynamic": {
+      if (rope.alpha !== undefined && modelType !== undefined && readsAlpha.has(modelType)) {
+        const base = a.round(stretchedBase(rope.ropeTheta, rope.alpha, rotaryDim));
+        return done(inverted(a, periods(a, base, rotaryDim)));
+      }
       if (rope.alpha !== undefined) {
         notes.add("key-ignored", "alpha", "not read: factor counts", `${UTILS} DynamicNTKScalingRoPE`);
       }

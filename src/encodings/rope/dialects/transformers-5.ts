@@ -252,7 +252,9 @@ function compute(config: RopeConfig, context: DialectContext): DialectResult {
     }
   })();
   let softmaxFactor = 1;
-  if (rope.ropeType === "yarn" && rope.mscaleAllDim && modelType !== undefined && scalesSoftmax.has(modelType)) {
+  // Kimi's files are read as DeepSeek V3.
+  const read = modelType === "kimi_k2" || modelType === "kimi_k25" ? "deepseek_v3" : modelType;
+  if (rope.ropeType === "yarn" && rope.mscaleAllDim && read !== undefined && scalesSoftmax.has(read)) {
     if (rope.factor === null) {
       return unsupported("TypeError while the attention is built: factor is null (yarn_apply_mscale)");
     }

@@ -19,7 +19,14 @@ import {
 import { type DialectContext, type DialectResult, frequenciesOf, Notes, unsupported } from "./dialect.ts";
 
 /** model_type whose attention renames any scaled type to deepseek_yarn. */
-const deepseek: ReadonlySet<string> = new Set(["deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "axk1"]);
+const deepseek: ReadonlySet<string> = new Set([
+  "deepseek_v2",
+  "deepseek_v3",
+  "deepseek_v32",
+  "kimi_k2",
+  "kimi_k25",
+  "axk1",
+]);
 
 export interface Release {
   /** The file that holds the classes, for notes. */

@@ -29,7 +29,14 @@ import {
 const FOLDER = "vllm/model_executor/layers/rotary_embedding";
 
 /** model_type whose attention renames any scaled type to deepseek_yarn. */
-const deepseek: ReadonlySet<string> = new Set(["deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "axk1"]);
+const deepseek: ReadonlySet<string> = new Set([
+  "deepseek_v2",
+  "deepseek_v3",
+  "deepseek_v32",
+  "kimi_k2",
+  "kimi_k25",
+  "axk1",
+]);
 
 interface Made {
   readonly inverseFrequencies: Float64Array;
