@@ -14,7 +14,11 @@ export function HandDetails(): JSX.Element {
       <h3 id="hand-title">{text.hand(shown.value)}</h3>
       <Numbers of={group.value!} name={text.asTrained} mark="file" />
       {scaledGroup.value === null ? null : (
-        <Numbers of={scaledGroup.value} name={`${text.underStrategy}: ${scaling.value}`} mark="strategy" />
+        <Numbers
+          of={scaledGroup.value}
+          name={`${text.underStrategy}${words.value.shell.colon}${scaling.value}`}
+          mark="strategy"
+        />
       )}
     </section>
   );
@@ -41,7 +45,9 @@ function Numbers(props: { readonly of: InspectedGroup; readonly name: string; re
         <dt>{text.seen}</dt>
         <dd class={hand.seen ? "good" : "bad"}>{hand.seen ? text.yes : text.no}</dd>
         <dt>
-          {text.here(whole(position.value))}: {text.cosine}
+          {text.here(whole(position.value))}
+          {words.value.shell.colon}
+          {text.cosine}
         </dt>
         <dd data-number="cos">{exact(cos[0]!)}</dd>
         <dt>{text.sine}</dt>

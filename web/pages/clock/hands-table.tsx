@@ -40,10 +40,14 @@ export function HandsTable(): JSX.Element {
               {over === null ? null : (
                 <>
                   <th scope="col">
-                    {text.underStrategy}: {text.wavelength}
+                    {text.underStrategy}
+                    {words.value.shell.colon}
+                    {text.wavelength}
                   </th>
                   <th scope="col">
-                    {text.underStrategy}: {text.seen}
+                    {text.underStrategy}
+                    {words.value.shell.colon}
+                    {text.seen}
                   </th>
                 </>
               )}

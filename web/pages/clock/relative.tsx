@@ -74,8 +74,10 @@ export function Relative(): JSX.Element | null {
           <Column name={`M_R, R = ${whole(offset.value)}`} rows={matrix} />
           <span aria-hidden="true">·</span>
           <Column name={`P(k), k = ${whole(position.value)}`} rows={before.map((value) => [value])} />
-          <span aria-hidden="true">=</span>
-          <Column name={text.product} rows={moved.map((value) => [value])} />
+          <div>
+            <span aria-hidden="true">=</span>
+            <Column name={text.product} rows={moved.map((value) => [value])} />
+          </div>
         </div>
         <dl class="numbers">
           <dt>{text.product}</dt>

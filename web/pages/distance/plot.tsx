@@ -10,7 +10,7 @@ import { curves, distances, type Kind, reach, read, setRead, trained } from "./s
 const left = 52;
 const right = 12;
 const top = 22;
-const foot = 28;
+const foot = 44;
 
 /** T5's, by head. */
 const dashes: readonly number[][] = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
@@ -78,6 +78,11 @@ function draw({ context, width, height, colour }: Surface, kind: Kind): void {
     context.fillText(powerLabel(power), x(10 ** power, width), bottom + 14);
   }
   context.fillText("0", left, bottom + 14);
+  const { axes } = words.value.distance;
+  context.textAlign = "right";
+  context.fillText(axes.distance, width - right, bottom + 32);
+  context.textAlign = "left";
+  context.fillText(axes[kind], 4, top - 12);
   const length = Number(trained.value);
   if (length > 0 && length <= reach.value) {
     const at = x(length, width);

@@ -53,7 +53,9 @@ function Made({ of }: { readonly of: EngineExport }): JSX.Element {
       </p>
       {of.nearest === null ? null : (
         <p>
-          {text.nearest}: {exportNoteText(of.nearest, language.value)}
+          {text.nearest}
+          {words.value.shell.colon}
+          {exportNoteText(of.nearest, language.value)}
         </p>
       )}
       {of.commands.map((line) => (
@@ -97,7 +99,9 @@ function Made({ of }: { readonly of: EngineExport }): JSX.Element {
         ))}
       </ul>
       <p class="hint">
-        {text.readFrom}: <span lang="en">{of.engine.readFrom}</span>
+        {text.readFrom}
+        {words.value.shell.colon}
+        <span lang="en">{of.engine.readFrom}</span>
       </p>
     </>
   );
@@ -128,7 +132,9 @@ function Group({ of }: { readonly of: EngineExport["groups"][number] }): JSX.Ele
       <div>
         <dt>{name}</dt>
         <dd class="bad">
-          {text.unsupported}: {reason ?? <span lang="en">{of.unsupported}</span>}
+          {text.unsupported}
+          {words.value.shell.colon}
+          {reason ?? <span lang="en">{of.unsupported}</span>}
         </dd>
       </div>
     );
@@ -137,13 +143,17 @@ function Group({ of }: { readonly of: EngineExport["groups"][number] }): JSX.Ele
     <>
       <div>
         <dt>
-          {name}: {text.angle}
+          {name}
+          {words.value.shell.colon}
+          {text.angle}
         </dt>
         <dd data-number="angle">{of.angleDifference === null ? "—" : text.radians(short(of.angleDifference, 4))}</dd>
       </div>
       <div>
         <dt>
-          {name}: {text.scores}
+          {name}
+          {words.value.shell.colon}
+          {text.scores}
         </dt>
         <dd data-number="score">
           {of.scoreFactor === null ? "—" : short(of.scoreFactor, 7)}

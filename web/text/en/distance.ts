@@ -4,7 +4,7 @@ export const distance = {
   name: "Distance",
   title: "What a distance costs",
   lead: "The score of a query against a key some tokens before it, when both hold the same ideal vectors: all that is left is what the encoding makes of the distance.",
-  factor: "Factor of the scalings",
+  factor: "Scaling factor",
   reach: "Longest distance",
   read: "Read at distance",
   rotary: "Rotary and sinusoidal",
@@ -25,6 +25,7 @@ export const distance = {
     kerple: "KERPLE",
     t5: "T5 (longhand-t5)",
   },
+  axes: { distance: "Distance", rotary: "score", bias: "bias" },
   bucket: "T5's bucket",
   vectors: {
     title: "The same with real vectors",

@@ -12,5 +12,7 @@ export const shell = {
   system: "System",
   offline: "Everything here is computed on this machine by Longhand's own library. Nothing leaves it.",
   failed: "This page ran into an error",
+  /** Between a name and what is said of it. */
+  colon: ": ",
   opening: "Opening the page …",
 } as const;

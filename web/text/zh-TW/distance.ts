@@ -27,6 +27,7 @@ export const distance: Words["distance"] = {
     kerple: "KERPLE",
     t5: "T5（longhand-t5）",
   },
+  axes: { distance: "距離", rotary: "分數", bias: "偏置" },
   bucket: "T5 的桶子編號",
   vectors: {
     title: "換成真的向量",

@@ -14,5 +14,6 @@ export const shell: Words["shell"] = {
   system: "跟隨系統",
   offline: "這裡的一切都由 Longhand 的函式庫在這台電腦上計算，沒有任何資料離開這台電腦。",
   failed: "這個頁面發生錯誤",
+  colon: "：",
   opening: "正在開啟頁面……",
 };

@@ -33,8 +33,10 @@ export function RelativeFigure(): JSX.Element {
           <Column name={`M_R, R = ${whole(offset.value)}`} rows={matrix} />
           <span aria-hidden="true">·</span>
           <Column name={`P(k), k = ${whole(position.value)}`} rows={before.map((value) => [value])} />
-          <span aria-hidden="true">=</span>
-          <Column name={own.product} rows={moved.map((value) => [value])} />
+          <div>
+            <span aria-hidden="true">=</span>
+            <Column name={own.product} rows={moved.map((value) => [value])} />
+          </div>
         </div>
         <Numbers
           rows={[
