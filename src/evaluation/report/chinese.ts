@@ -117,6 +117,13 @@ const reasons: readonly Rule[] = [
     () => "每個前綴各用一張表，約需九次計算；--strategies all 會執行",
   ),
   rule("the checkpoint carries no long and short factors", () => "模型檔沒有 long 與 short 係數"),
+  rule("it moves rotary positions, and the model has {s}", (s) => `這個策略搬動旋轉位置，而模型的位置編碼是：${s}`),
+  rule("every rotary layer sees a window only, and no key is far", () => "每個旋轉層都只看一個視窗，沒有距離遠的 key"),
+  rule(
+    "it takes the weights into memory a second time and a pass is slower; --strategies all runs it",
+    () => "權重要在記憶體裡再放一份，計算也比較慢；--strategies all 會執行",
+  ),
+  // Of run folders that are older than Self-Extend here.
   rule(
     "a key is rotated twice, for near and for far queries, and the graph rotates each key once",
     () => "每個 key 要為近、遠兩種 query 各轉一次，而計算圖只轉一次",
