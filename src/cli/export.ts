@@ -42,7 +42,8 @@ error in radians at the length; with --out it is written all the same.
 
 --verify runs llama.cpp in this process on what was exported (gguf, llama.cpp, ollama) and compares its losses with ours,
 at short positions and past the trained length. It takes the package node-llama-cpp (npm install node-llama-cpp; LLAMA_CPP
-names another node_modules folder that has it).
+names another node_modules folder that has it). Where other programs run too, --threads 1 is faster: llama.cpp's threads wait
+for each other by spinning.
 
 Examples:
   longhand export model.gguf --scaling yarn:2 --to llama.cpp

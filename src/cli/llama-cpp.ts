@@ -90,11 +90,14 @@ export async function llamaCppLosses(
     const sequence = context.getSequence();
     const wanted = new Set(at);
     const losses = new Map<number, number>();
-    const step = 512;
-    for (let start = 0; start < tokens.length; start += step) {
+    for (let start = 0, end = 0; start < tokens.length; start = end) {
       signal?.throwIfAborted();
       onProgress?.(start, tokens.length);
-      const part = tokens.slice(start, start + step);
+      // Probabilities are a map over the vocabulary for each token that asks: few at a time.
+      const asks = wanted.has(start);
+      const most = asks ? 32 : 512;
+      for (end = start + 1; end < tokens.length && end - start < most && wanted.has(end) === asks; ) end++;
+      const part = tokens.slice(start, end);
       const results = await sequence.controlledEvaluate(
         part.map((token, i) => (wanted.has(start + i) ? [token, { generateNext: { probabilities: true } }] : token)),
       );
