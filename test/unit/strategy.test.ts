@@ -10,6 +10,12 @@ describe("parseStrategy", () => {
     expect(parseStrategy(" drop ")).toEqual({ kind: "drop" });
     expect(parseStrategy("linear:2.5")).toEqual({ kind: "short", name: "linear", factor: 2.5 });
     expect(parseStrategy("dynamic-yarn")).toEqual({ kind: "short", name: "dynamic-yarn", factor: 1 });
+    expect(parseStrategy("self-extend:8")).toEqual({ kind: "self-extend", groupSize: 8 });
+    expect(parseStrategy("self-extend:8:1024")).toEqual({
+      kind: "self-extend",
+      groupSize: 8,
+      neighborWindow: 1024,
+    });
   });
 
   test("reads a JSON object", () => {
@@ -21,6 +27,7 @@ describe("parseStrategy", () => {
 
   test.each([
     ["yarm:4", /nearest: yarn/],
+    ["self-extent:4", /nearest: self-extend/],
     ["zzz:4", /got "zzz:4"$/],
     ["yarn", /yarn:FACTOR/],
     ["yarn:", /factor above 0/],
@@ -48,6 +55,12 @@ describe("applyStrategy", () => {
       maxPositionEmbeddings: 4096,
       rope: { ropeType: "yarn", ropeTheta: 10000, factor: 4, originalMaxPositionEmbeddings: 4096 },
     });
+  });
+
+  test("what moves positions is no scaling, and is refused where frequencies are asked for", () => {
+    expect(() => applyStrategy(parseStrategy("self-extend:8"), ropeGroup(base), model)).toThrow(
+      /expected a scaling.*got self-extend.*keeps them; score, generate/,
+    );
   });
 
   test("a JSON object may leave out what the model knows", () => {
