@@ -157,6 +157,13 @@ describe("well-known configurations", () => {
 });
 
 describe("single cases of the field", () => {
+  test("a base that dynamic cannot stretch is no exception where the engine skips dynamic", () => {
+    // Found by damaged configurations: run 7704 of seed 106.
+    const rope_scaling = { rope_type: "dynamic", factor: 6 };
+    const config = { ...(JSON.parse(qwen()) as object), model_type: "internlm3", rope_theta: 1e308, rope_scaling };
+    for (const engine of doctorEngines) expect(() => diagnose({ config, engine, target: 225043 })).not.toThrow();
+  });
+
   test("the text model's type counts, and Kimi's is DeepSeek V3's: no other factor on scores", () => {
     const known = knownConfigurations();
     for (const name of ["kimi-k2", "kimi-k2.5"]) {

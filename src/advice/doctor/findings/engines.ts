@@ -13,6 +13,8 @@ interface GroupInEngine {
   readonly softmaxFactor: number;
   readonly result: ReturnType<typeof computeDialect>;
   readonly config: Parameters<typeof computeDialect>[1];
+  /** What the settings mean at the length. */
+  readonly meant: ReturnType<typeof computeRopeFrequencies>;
   readonly length: number;
 }
 
@@ -43,14 +45,17 @@ function* computeGroups(subject: Subject): Generator<GroupInEngine> {
     const config = { headDim: position.headDim, maxPositionEmbeddings: max, rope: position.rope };
     const context = { sequenceLength: length, modelType: textModelType(subject), maxModelLen: length };
     let result: ReturnType<typeof computeDialect>;
+    let meant: ReturnType<typeof computeRopeFrequencies>;
     try {
       result = computeDialect(dialect, config, context);
+      // An engine that skips the scaling computes where the scaling itself does not.
+      meant = computeRopeFrequencies(config, length);
     } catch (error) {
       // Settings that compute at one length may not at another; the file's own finding says so.
       if (error instanceof RangeError) continue;
       throw error;
     }
-    yield { layerType: layerType ?? null, softmaxFactor, result, config, length };
+    yield { layerType: layerType ?? null, softmaxFactor, result, config, meant, length };
   }
 }
 
@@ -162,10 +167,10 @@ export const engineFindings: readonly FindingRecord[] = [
       engine: "sglang",
     },
     *check(subject) {
-      for (const { result, config, length, softmaxFactor } of groupsIn(subject)) {
+      for (const { result, meant, softmaxFactor } of groupsIn(subject)) {
         if (!result.supported) continue;
-        const meant = computeRopeFrequencies(config, length).attentionFactor ** 2 * softmaxFactor;
-        const [theirs, ours] = [result.attentionFactor ** 2 * result.softmaxFactor, meant];
+        const theirs = result.attentionFactor ** 2 * result.softmaxFactor;
+        const ours = meant.attentionFactor ** 2 * softmaxFactor;
         if (Math.abs(theirs - ours) <= 1e-6 * ours) continue;
         yield {
           where: whereOf(subject, "attentionFactor"),
