@@ -7,9 +7,9 @@
 import { type Random, random } from "../../tensor/index.ts";
 
 export interface Candidate {
-  /** λ of each pair, at least 1, never falling; multiples of 0.01. */
+  /** λ of each pair, at least 1, never falling; what a search makes is in multiples of 0.01. */
   readonly stretch: readonly number[];
-  /** Multiplies cos and sin; a multiple of 0.01. */
+  /** Multiplies cos and sin; a multiple of 0.01 likewise. */
   readonly attentionFactor: number;
 }
 
@@ -91,7 +91,7 @@ export async function evolve(
   };
   const state = (generation: number): Generation => ({ generation, tried: known.size, best: best[0]! });
   const limits = { most: mostStretch, probability };
-  await tryOut(starts.map(rounded));
+  await tryOut(starts);
   onGeneration(state(0));
   for (let generation = 1; generation <= generations; generation++) {
     const from = best.map(({ candidate }) => candidate);

@@ -98,7 +98,7 @@ export function searchWindows(
 /** Windows that a search reads at most. */
 export function searchCost({ windows, checks, evolution, space }: SearchJob): number {
   const { generations = 12, children = 16 } = evolution;
-  const tries = 2 * space.rules.length + generations * children;
+  const tries = space.rules.length + generations * children;
   return tries * windows.length + (space.rules.length + 1) * checks.length;
 }
 
@@ -132,9 +132,10 @@ export async function runSearch(
     const { trainedLength } = space;
     return lossByPosition(model, window, strategy, { bos, trainedLength, ...(signal === undefined ? {} : { signal }) });
   };
+  const tryKey = (candidate: Candidate): string => `try/${keyOf(candidate)}`;
   const evaluate = async (candidate: Candidate): Promise<number> => {
     signal?.throwIfAborted();
-    const key = `try/${keyOf(candidate)}`;
+    const key = tryKey(candidate);
     const known = run.get(key);
     if (known !== undefined) {
       report(windows.length);
@@ -156,9 +157,7 @@ export async function runSearch(
     generations.push(generation);
     report(0);
   });
-  // The rules as they are: a start was rounded to hundredths.
-  const rules: { name: string; loss: number }[] = [];
-  for (const { name, candidate } of space.rules) rules.push({ name, loss: await evaluate(candidate) });
+  const rules = space.rules.map(({ name, candidate }) => ({ name, loss: run.get(tryKey(candidate))!.loss as number }));
   const bestRule = rules.reduce((best, rule) => (rule.loss < best.loss ? rule : best)).name;
 
   type Checked = { readonly within: WindowSum; readonly beyond: WindowSum };
