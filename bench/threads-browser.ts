@@ -27,8 +27,10 @@ try {
       `import("/page.js").then((page) => page.ask(${threads}, ${JSON.stringify(question)}))`,
     ) as Promise<Told>;
   for (const threads of [1, 2]) {
-    const { loss } = await ask(threads, { kind: "load", threads, models: `${opened.origin}/models/` });
-    if (loss !== threads) throw new Error(`bench/threads-browser: expected ${threads} threads, got ${loss}`);
+    const loaded = await ask(threads, { kind: "load", threads, models: `${opened.origin}/models/` });
+    if (loaded.threads !== threads) {
+      throw new Error(`bench/threads-browser: expected ${threads} threads, got ${loaded.threads}`);
+    }
   }
   const results: object[] = [];
   for (const kind of ["train", "score"] as const) {
@@ -38,7 +40,7 @@ try {
     ]);
     for (let round = 0; round <= rounds; round++) {
       const [one, two] = [await ask(1, { kind }), await ask(2, { kind })];
-      if (!(Math.abs(one.loss - two.loss) < 2e-3)) {
+      if (!(Math.abs(one.loss! - two.loss!) < 2e-3)) {
         throw new Error(`bench/threads-browser: expected equal losses, got ${one.loss} and ${two.loss}`);
       }
       if (round === 0) continue;

@@ -6,8 +6,8 @@
 //     --out OUT/built-in/dropped
 //   node --import ./scripts/ts-hook.mjs experiments/built-in.ts OUT
 //
-// Each card names the commands that train its model again. The first pass
-// leaves RoPE's model in float32 for the drop, whose model the second one takes.
+// Each card names the commands that train its model again. The first pass leaves RoPE's model in float32 for the drop,
+// whose model the second one takes.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -16,8 +16,10 @@ export interface Asked {
 export interface Told {
   /** Of each step, or each pass over the trained length. */
   readonly seconds: readonly number[];
-  /** Of the last step or pass, as a check. */
-  readonly loss: number;
+  /** Of the last step or pass, as a check; of a load none. */
+  readonly loss?: number;
+  /** Of a load: what ONNX Runtime runs with. */
+  readonly threads?: number;
 }
 
 const [batchSize, length] = [8, 128];
@@ -45,7 +47,8 @@ async function load({ threads, models }: Asked): Promise<Told> {
   });
   const files = await builtInModelsAt(models!, ["longhand-rope"]).open("longhand-rope");
   model = await loadLanguageModel(files!, { backend, threads: threads! });
-  return { seconds: [], loss: (await import("onnxruntime-web/wasm")).env.wasm.numThreads ?? Number.NaN };
+  const { numThreads } = (await import("onnxruntime-web/wasm")).env.wasm;
+  return { seconds: [], ...(numThreads === undefined ? {} : { threads: numThreads }) };
 }
 
 async function measure(kind: "train" | "score"): Promise<Told> {

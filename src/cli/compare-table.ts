@@ -8,6 +8,7 @@ import {
   readsTo,
   type StrategySummary,
 } from "../evaluation/index.ts";
+import { grouped } from "../evaluation/report/numbers.ts";
 
 /** Columns of positions beyond the trained length. */
 const mostBeyond = 4;
@@ -24,9 +25,9 @@ export function compareTable(result: CompareResult, palette: Palette): string {
   );
   const head = [
     "loss in nats at",
-    ...columns.map(({ from, to }, i) => (i === 0 ? `${count(from)}–${count(to - 1)}` : `–${count(to - 1)}`)),
+    ...columns.map(({ from, to }, i) => (i === 0 ? `${grouped(from)}–${grouped(to - 1)}` : `–${grouped(to - 1)}`)),
     ...(extends_ ? ["short cost", "forgetting", "reads to"] : []),
-    ...lengths.map((length) => `key ${count(length)}`),
+    ...lengths.map((length) => `key ${grouped(length)}`),
   ];
   const lines = measured.map((summary) => [
     { text: summary.strategy, paint: summary.strategy === result.best ? bold : plain },
@@ -56,7 +57,7 @@ export function compareTable(result: CompareResult, palette: Palette): string {
   const windows = result.windows === planned ? `${planned}` : `${result.windows} of ${planned}`;
   out.push(
     dim(
-      `${windows} window${planned === 1 ? "" : "s"} of ${count(target)} tokens, ${result.bos === "none" ? "no BOS" : "BOS at the head of each"}.` +
+      `${windows} window${planned === 1 ? "" : "s"} of ${grouped(target)} tokens, ${result.bos === "none" ? "no BOS" : "BOS at the head of each"}.` +
         (extends_
           ? " short cost: loss within the trained length against the unscaled model. forgetting: loss beyond it against the " +
             "last tokens alone. Both paired on the same tokens; tie: the 95 % interval holds 0."
@@ -119,15 +120,11 @@ function difference(value: StrategySummary["shortCost"], good: Palette["good"], 
 
 function reads(summary: StrategySummary, trained: number): string {
   const to = readsTo(summary, trained);
-  return to === null ? "–" : count(to);
+  return to === null ? "–" : grouped(to);
 }
 
 function plain(text: string): string {
   return text;
-}
-
-function count(n: number): string {
-  return n.toLocaleString("en");
 }
 
 /** Long notes in lines of at most 100 characters; table rows stay whole. */

@@ -29,6 +29,7 @@ import {
   stepPasses,
   trainedLengthOf,
 } from "../evaluation/index.ts";
+import { grouped } from "../evaluation/report/numbers.ts";
 import { openModel } from "../formats/open-model.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
 import { resumeCommand } from "./command-line.ts";
@@ -145,8 +146,8 @@ async function compare(path: string, flags: Flags, signal: AbortSignal): Promise
   expectDecoder(model);
   const trainedLength = trainedLengthOf(model, flags.trainedLength);
   const target = targetTokens(flags.target, trainedLength);
-  const trained = trainedLength === null ? "trained length unknown" : `trained at ${count(trainedLength)} tokens`;
-  say(`${palette.bold(model.name)}  ${shapeTitle(model)} · ${trained} · target ${count(target)}`);
+  const trained = trainedLength === null ? "trained length unknown" : `trained at ${grouped(trainedLength)} tokens`;
+  say(`${palette.bold(model.name)}  ${shapeTitle(model)} · ${trained} · target ${grouped(target)}`);
   const tokenizer = await openTokenizer(flags.tokenizer ?? path);
   const lengths = { trainedLength, target };
   const groups = serverGroups(flags, lengths, unnamedStrategy(model, lengths));
@@ -273,7 +274,7 @@ async function runSteps(
 
 function describeStep(step: CompareStep, { places, needles }: CompareSettings): string {
   const { name } = step.strategy;
-  if (step.kind === "passkey") return `${name}, passkey ${step.needle + 1} of ${needles} at ${count(step.length)}`;
+  if (step.kind === "passkey") return `${name}, passkey ${step.needle + 1} of ${needles} at ${grouped(step.length)}`;
   return `${name}, ${step.kind === "short" ? "short " : ""}window ${step.window + 1} of ${places.length}`;
 }
 
@@ -314,15 +315,11 @@ function planText(plan: Plan, isRemote: boolean): string {
   const names = plan.strategies.map(({ name }) => name).join(", ");
   const lines = [
     `${numbered(plan.strategies.length, "strategy", "strategies")} on ${numbered(plan.windows, "window", "windows")}: ${names}`,
-    `${count(plan.tokens)} tokens to read in ${count(plan.rows)} rows · ` +
+    `${grouped(plan.tokens)} tokens to read in ${grouped(plan.rows)} rows · ` +
       (isRemote ? "on servers" : `about ${duration(plan.seconds)} · ${bytes(plan.memoryBytes)} of memory`),
     ...plan.leftOut.map(({ name, why }) => palette.dim(`  without ${name}: ${why}`)),
   ];
   return lines.join("\n");
-}
-
-function count(n: number): string {
-  return n.toLocaleString("en");
 }
 
 function numbered(n: number, one: string, several: string): string {

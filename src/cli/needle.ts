@@ -27,6 +27,7 @@ import {
   textHaystack,
   windowBos,
 } from "../evaluation/index.ts";
+import { grouped } from "../evaluation/report/numbers.ts";
 import { openModel } from "../formats/open-model.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
 import { resumeCommand } from "./command-line.ts";
@@ -212,7 +213,7 @@ async function needle(path: string, flags: Flags, signal: AbortSignal): Promise<
         stopped: AbortSignal,
       ): Promise<RunRow> => {
         signal.throwIfAborted();
-        line.show(done, `${strategy.name}, ${task} at ${count(length)}`);
+        line.show(done, `${strategy.name}, ${task} at ${grouped(length)}`);
         const began = performance.now();
         const question = retrievalTasks[task]({ tokenizer, bos }, haystack, {
           length,
@@ -330,7 +331,7 @@ function report(
     `  ${name.padEnd(18)}${cells.map((cell) => cell.padStart(9)).join("")}`;
   const percent = (share: number): string => `${Math.round(100 * share)} %`;
   for (const { strategy, tasks, effectiveLengths } of results) {
-    out.push(bold(strategy), dim(line("exact, by length", lengths.map(count))));
+    out.push(bold(strategy), dim(line("exact, by length", lengths.map(grouped))));
     for (const task of flags.tasks) {
       const at = (length: number) => tasks.find((cell) => cell.task === task && cell.length === length);
       out.push(
@@ -360,13 +361,9 @@ function report(
       }
     }
     const [relative, ruler] = effectiveLengths.map(({ length, atLeast }) =>
-      length === null ? "none" : `${atLeast ? "at least " : ""}${count(length)}`,
+      length === null ? "none" : `${atLeast ? "at least " : ""}${grouped(length)}`,
     );
     out.push(`  effective length: ${relative} (85 % of the shortest's score), ${ruler} (RULER's 85.6 %)`, "");
   }
   return out.join("\n");
-}
-
-function count(n: number): string {
-  return n.toLocaleString("en");
 }

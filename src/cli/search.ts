@@ -17,6 +17,7 @@ import {
   trainedLengthOf,
   windowBos,
 } from "../evaluation/index.ts";
+import { grouped, signed } from "../evaluation/report/numbers.ts";
 import { toHuggingFace } from "../formats/index.ts";
 import { openModel } from "../formats/open-model.ts";
 import { openTokenizer } from "../formats/tokenizers/index.ts";
@@ -110,8 +111,8 @@ async function search(path: string, flags: Flags, signal: AbortSignal): Promise<
   const run = await openEvaluationRun("search", identity, folder);
   if (!flags.json) {
     process.stdout.write(
-      `${model.name}, trained at ${count(trainedLength)} tokens, to ${count(target)}: ${windows.length} windows to search ` +
-        `on, ${checks.length} to check on, ${count(searchCost(job) * target)} tokens at most\n`,
+      `${model.name}, trained at ${grouped(trainedLength)} tokens, to ${grouped(target)}: ${windows.length} windows to search ` +
+        `on, ${checks.length} to check on, ${grouped(searchCost(job) * target)} tokens at most\n`,
     );
   }
   let result: SearchResult;
@@ -147,10 +148,6 @@ async function search(path: string, flags: Flags, signal: AbortSignal): Promise<
     return;
   }
   process.stdout.write(resultText(result, folder, path));
-}
-
-function count(n: number): string {
-  return n.toLocaleString("en");
 }
 
 function resultText({ generations, rules, bestRule, check, rope }: SearchResult, folder: string, path: string): string {
@@ -193,7 +190,7 @@ function verdict(difference: Difference, rule: string): string {
     case "tie":
       return `A tie with ${rule}, the best of the rules: ${interval(mean, difference, 1)} nats ${on}.`;
     case "unknown":
-      return `${signed(mean)} nats against ${rule} ${on}; one window gives no interval.`;
+      return `${signed(mean, 4)} nats against ${rule} ${on}; one window gives no interval.`;
   }
 }
 
@@ -201,15 +198,11 @@ function price(difference: Difference): string {
   const { mean, verdict: which } = difference;
   const where = "within the trained length, where an engine keeps the stretched hands at every length";
   if (which === "tie") return `A tie with the unscaled model ${where}.`;
-  if (which === "unknown") return `${signed(mean)} nats against the unscaled model ${where}.`;
+  if (which === "unknown") return `${signed(mean, 4)} nats against the unscaled model ${where}.`;
   return `It ${mean > 0 ? "costs" : "gains"} ${interval(Math.abs(mean), difference, Math.sign(mean))} nats ${where}.`;
 }
 
 function interval(mean: number, { low, high }: Difference, sign: number): string {
   const [a, b] = [sign * low!, sign * high!].sort((x, y) => x - y);
   return `${mean.toFixed(4)} (${a!.toFixed(4)} to ${b!.toFixed(4)})`;
-}
-
-function signed(x: number): string {
-  return `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(4)}`;
 }

@@ -22,3 +22,10 @@ export function seededText(length: number, seed = 1): Uint8Array {
   }
   return new TextEncoder().encode(out);
 }
+
+/** A text of ten words in a seeded order, for models that only have to read something. */
+export function plainWords(count: number, seed = 2): string {
+  const stream = random(seed);
+  const few = ["the", "miller", "hid", "a", "lamp", "by", "that", "river", "and", "rain"];
+  return Array.from({ length: count }, () => few[stream.integer(few.length)]).join(" ");
+}

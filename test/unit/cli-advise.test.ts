@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { random } from "../../src/tensor/index.ts";
 import { longhand } from "../support/cli.ts";
 import { writeTinyModel } from "../support/tiny-model.ts";
+import { plainWords } from "../support/words.ts";
 
 const smol = fileURLToPath(new URL("../../examples/configs/smollm2-135m.json", import.meta.url));
 
@@ -18,9 +18,7 @@ beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), "longhand-advise-"));
   model = writeTinyModel(join(root, "tiny"));
   text = join(root, "text.txt");
-  const stream = random(2);
-  const words = ["the", "miller", "hid", "a", "lamp", "by", "that", "river", "and", "rain"];
-  writeFileSync(text, Array.from({ length: 600 }, () => words[stream.integer(words.length)]).join(" "));
+  writeFileSync(text, plainWords(600));
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 

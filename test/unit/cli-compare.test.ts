@@ -4,10 +4,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { random } from "../../src/tensor/index.ts";
 import { checkpoint } from "../support/checkpoints.ts";
 import { longhand } from "../support/cli.ts";
 import { writeTinyModel } from "../support/tiny-model.ts";
+import { plainWords } from "../support/words.ts";
 
 const bin = resolve(import.meta.dirname, "../../dist/cli.js");
 let root: string;
@@ -17,9 +17,7 @@ beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), "longhand-compare-"));
   model = writeTinyModel(join(root, "tiny"));
   text = join(root, "text.txt");
-  const stream = random(2);
-  const words = ["the", "miller", "hid", "a", "lamp", "by", "that", "river", "and", "rain"];
-  writeFileSync(text, Array.from({ length: 600 }, () => words[stream.integer(words.length)]).join(" "));
+  writeFileSync(text, plainWords(600));
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 

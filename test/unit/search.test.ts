@@ -22,6 +22,7 @@ import { describeHuggingFace } from "../../src/formats/index.ts";
 import { random } from "../../src/tensor/index.ts";
 import { longhand } from "../support/cli.ts";
 import { writeTinyModel } from "../support/tiny-model.ts";
+import { plainWords } from "../support/words.ts";
 
 const config = {
   model_type: "llama",
@@ -262,10 +263,7 @@ describe("longhand search", () => {
   let root: string;
   beforeAll(() => {
     root = mkdtempSync(join(tmpdir(), "longhand-search-"));
-    const stream = random(2);
-    const words = ["the", "miller", "hid", "a", "lamp", "by", "that", "river", "and", "rain"];
-    const text = Array.from({ length: 600 }, () => words[stream.integer(words.length)]).join(" ");
-    writeFileSync(join(root, "text.txt"), text);
+    writeFileSync(join(root, "text.txt"), plainWords(600));
     writeTinyModel(join(root, "tiny"));
   });
   afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -294,38 +292,17 @@ describe("longhand search", () => {
     expect(document.check.windows).toBe(2);
     const parameters = readFileSync(join(out, "rope_parameters.json"), "utf8");
     expect(JSON.parse(parameters)).toEqual(document.ropeParameters);
-    const scored = longhand([
-      "score",
-      join(root, "tiny"),
-      "--text",
-      text,
-      "--length",
-      "128",
-      "--scaling",
-      parameters.trim(),
-      "--threads",
-      "1",
-      "--json",
-    ]);
-    expect(scored.status).toBe(0);
+    const lossUnder = (scaling: string): number => {
+      const options = ["--text", text, "--length", "128", "--scaling", scaling, "--threads", "1", "--json"];
+      const scored = longhand(["score", join(root, "tiny"), ...options]);
+      expect(scored.status).toBe(0);
+      return JSON.parse(scored.stdout).meanNegativeLogLikelihood;
+    };
     // The window that was searched on is the first of the text.
-    expect(JSON.parse(scored.stdout).meanNegativeLogLikelihood).toBeCloseTo(document.generations.at(-1).loss, 5);
+    expect(lossUnder(parameters.trim())).toBeCloseTo(document.generations.at(-1).loss, 5);
     // A rule's candidate is that rule.
-    const yarn = longhand([
-      "score",
-      join(root, "tiny"),
-      "--text",
-      text,
-      "--length",
-      "128",
-      "--scaling",
-      "yarn:2",
-      "--threads",
-      "1",
-      "--json",
-    ]);
     const rule = document.rules.find(({ name }: { name: string }) => name === "yarn:2");
-    expect(JSON.parse(yarn.stdout).meanNegativeLogLikelihood).toBeCloseTo(rule.loss, 5);
+    expect(lossUnder("yarn:2")).toBeCloseTo(rule.loss, 5);
     // Again: everything is there.
     const again = longhand(words);
     expect(again.status).toBe(0);

@@ -18,8 +18,8 @@ import {
 } from "./arithmetic.ts";
 import { type DialectContext, type DialectResult, frequenciesOf, Notes, unsupported } from "./dialect.ts";
 
-/** model_type whose attention renames any scaled type to deepseek_yarn. */
-const deepseek: ReadonlySet<string> = new Set([
+/** model_type whose attention renames any scaled type to deepseek_yarn, in every release and in SGLang. */
+export const deepseekAttention: ReadonlySet<string> = new Set([
   "deepseek_v2",
   "deepseek_v3",
   "deepseek_v32",
@@ -236,7 +236,7 @@ function yarnClass(
     if (rope[key] === null) return `TypeError: ${key} is null; leave it out for its default (${release.source})`;
     if (rope[key] === 0) return `ZeroDivisionError: ${key} is 0; leave it out for its default (${release.source})`;
   }
-  const isDeepseek = context.modelType !== undefined && deepseek.has(context.modelType);
+  const isDeepseek = context.modelType !== undefined && deepseekAttention.has(context.modelType);
   notes.ignored(rope, ["attentionFactor"], "not read: m(factor), or the ratio of mscale, is used", source);
   let truncates = true;
   if (rope.truncate === false) {

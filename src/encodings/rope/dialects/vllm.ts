@@ -25,18 +25,9 @@ import {
   type RopeDialect,
   unsupported,
 } from "./dialect.ts";
+import { deepseekAttention } from "./vllm-lineage.ts";
 
 const FOLDER = "vllm/model_executor/layers/rotary_embedding";
-
-/** model_type whose attention renames any scaled type to deepseek_yarn. */
-const deepseek: ReadonlySet<string> = new Set([
-  "deepseek_v2",
-  "deepseek_v3",
-  "deepseek_v32",
-  "kimi_k2",
-  "kimi_k25",
-  "axk1",
-]);
 
 interface Made {
   readonly inverseFrequencies: Float64Array;
@@ -215,7 +206,7 @@ function yarnClass(
     if (rope[key] === 0)
       return `ZeroDivisionError: ${key} is 0; leave it out for its default (yarn_find_correction_dim)`;
   }
-  const isDeepseek = modelType !== undefined && deepseek.has(modelType);
+  const isDeepseek = modelType !== undefined && deepseekAttention.has(modelType);
   const isGptOss = modelType === "gpt_oss";
   let attentionFactor: number;
   let softmaxFactor = 1;
