@@ -5,6 +5,7 @@ import { access, mkdir, mkdtemp, open, realpath, rename, rm, writeFile } from "n
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { type Command, Option } from "commander";
+import type { Language } from "../advice/doctor/types.ts";
 import { exportConfiguration } from "../advice/export/index.ts";
 import { exportText, verificationText } from "../advice/export/text.ts";
 import { type EngineExport, type ExportTarget, exportTargets } from "../advice/export/types.ts";
@@ -34,6 +35,7 @@ interface Flags {
   readonly verifyTokens?: number;
   readonly threads?: number;
   readonly json?: true;
+  readonly lang: Language;
 }
 
 const help = `
@@ -82,6 +84,7 @@ export function addExport(program: Command): void {
     )
     .option("--threads <n>", "threads of --verify", tokenCount)
     .option("--json", "print one JSON document")
+    .addOption(new Option("--lang <language>", "language of what is printed").choices(["en", "zh-TW"]).default("en"))
     .addHelpText("after", help)
     .action((path: string, flags: Flags) => interruptible((signal) => run(path, flags, signal)));
 }
@@ -160,19 +163,31 @@ function calledAs(path: string): string {
 }
 
 function print(made: EngineExport, called: string, flags: Flags, verified: EngineExport["verified"]): void {
-  process.stdout.write(exportText(made, palette, terminalWidth()));
+  const { lang } = flags;
+  const say = (en: string, chinese: string) => (lang === "en" ? en : chinese);
+  process.stdout.write(exportText(made, palette, terminalWidth(), lang));
   if (called === "MODEL" && made.command.includes("MODEL") && !made.command.includes("MODEL.gguf")) {
-    process.stdout.write("\nMODEL stands for the folder that the configuration belongs to.\n");
+    const model = say(
+      "MODEL stands for the folder that the configuration belongs to.",
+      "MODEL 代表這份設定所屬的資料夾。",
+    );
+    process.stdout.write(`\n${model}\n`);
   }
   if (made.files.length > 0) {
-    const names = made.files.map(({ path }) => (flags.out === undefined ? path : join(flags.out, path)));
-    process.stdout.write(
+    const names = made.files
+      .map(({ path }) => (flags.out === undefined ? path : join(flags.out, path)))
+      .join(say(", ", "、"));
+    const commands = made.commands.length === 1 ? "command" : "commands";
+    const written =
       flags.out === undefined
-        ? `\nNot written yet, and needed by the ${made.commands.length === 1 ? "command" : "commands"}: ${names.join(", ")}. Add --out FOLDER.\n`
-        : `\nWritten: ${names.join(", ")}\n`,
-    );
+        ? say(
+            `Not written yet, and needed by the ${commands}: ${names}. Add --out FOLDER.`,
+            `還沒有寫出來，而指令需要：${names}。請加上 --out 資料夾。`,
+          )
+        : say(`Written: ${names}`, `已寫出：${names}`);
+    process.stdout.write(`\n${written}\n`);
   }
-  if (verified !== null) process.stdout.write(`\n${verificationText(verified, palette, terminalWidth())}`);
+  if (verified !== null) process.stdout.write(`\n${verificationText(verified, palette, terminalWidth(), lang)}`);
 }
 
 function patchedName(made: EngineExport): string {

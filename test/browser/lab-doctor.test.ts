@@ -112,6 +112,20 @@ describe.skipIf(chromiumPath === null)(`the doctor (skipped: ${whyNoBrowser})`, 
     }
   });
 
+  test.each(["en", "zh-TW"] as const)("why an engine computes nothing is said by its code in %s", async (language) => {
+    const config = readFileSync(resolve(root, "examples/configs/qwen2.5-7b.json"), "utf8");
+    await using opened = await open(`lang=${language}&export-to=gguf&export-scaling=drop`);
+    const { page, errors } = opened;
+    await page.getByRole("textbox", { name: "config.json" }).fill(config);
+    const options = { to: "gguf", scaling: parseStrategy("drop"), config: JSON.parse(config) } as const;
+    const [group] = exportConfiguration(diagnose({ config }).model!, options).groups;
+    const { code } = group!.unsupported!;
+    expect(code).toBe("no-words");
+    const shown = page.locator(`[data-unsupported="${code}"]`);
+    await shown.getByText(exportNoteText(group!.unsupported!, language)).waitFor();
+    expect(errors).toEqual([]);
+  });
+
   test("a GGUF's header is diagnosed; what is no model is said to be none; a wrong command is told beside it", async () => {
     await using opened = await open("lang=en&read-length=100000");
     const { page, errors, elsewhere } = opened;

@@ -70,6 +70,33 @@ describe("longhand export", () => {
     );
   });
 
+  test("what is not computed is a code with its sentence, which --lang says in Chinese", () => {
+    const reasons = (given: string[]) =>
+      JSON.parse(longhand([...given, "--json"]).stdout).groups.map(
+        (group: { unsupported: unknown }) => group.unsupported,
+      );
+    const dropped = ["export", example("qwen2.5-7b"), "--scaling", "drop", "--to", "gguf"];
+    expect(reasons(dropped)).toEqual([{ code: "no-words", values: {}, message: "the engine has no words for it" }]);
+    expect(longhand(dropped).stdout).toContain("gguf does not compute this: the engine has no words for it.");
+    expect(longhand([...dropped, "--lang", "zh-TW"]).stdout).toContain("gguf 算不出來。這個引擎沒有辦法表達它。");
+
+    // An engine's own error stays in its words, in the values too.
+    const scaling = '{"rope_type":"proportional","rope_theta":10000,"partial_rotary_factor":0.25}';
+    const refused = [
+      "export",
+      example("llama-4-scout"),
+      "--scaling",
+      scaling,
+      "--to",
+      "vllm",
+      "--engine-version",
+      "0.10.2",
+    ];
+    const error = expect.stringMatching(/^ValueError: Unknown RoPE scaling type proportional \(vllm/);
+    expect(reasons(refused)).toEqual([{ code: "engine-refuses", values: { detail: error }, message: error }]);
+    expect(longhand([...refused, "--lang", "zh-TW"]).stdout).toMatch(/引擎自己不收這組設定。\s*ValueError: Unknown/);
+  });
+
   test("a configuration of another name is called MODEL, one in its folder by the folder", () => {
     const lone = longhand(["export", example("qwen2.5-7b"), "--scaling", "yarn:4", "--to", "vllm"]).stdout;
     expect(lone).toMatch(/^vllm serve MODEL --hf-overrides/m);

@@ -7,23 +7,24 @@ import {
   type ExportNote,
   exportConfiguration,
   exportNoteText,
-  exportReasonText,
   exportTargets,
+  exportText,
   parseStrategy,
 } from "../../src/advice/index.ts";
 import { describeHuggingFace, openModel } from "../../src/formats/index.ts";
 
 const folder = resolve(import.meta.dirname, "../../examples/configs");
 const gguf = resolve(import.meta.dirname, "../fixtures/checkpoints/gguf/llama/q4_1.gguf");
-const scalings = ["yarn:4", "linear:2", "dynamic:4", "drop"];
+const proportional = '{"rope_type":"proportional","rope_theta":10000,"partial_rotary_factor":0.25}';
+const scalings = ["yarn:4", "linear:2", "dynamic:4", "drop", proportional];
 
 /** Versions with other words. */
 const older: Readonly<Record<string, string>> = { transformers: "4.57.6", vllm: "0.11.1", sglang: "0.5.9" };
 
-/** Every note that some export of an example says, and every reason why there is none. */
-async function everything(): Promise<{ notes: ExportNote[]; reasons: string[] }> {
+/** Every note that some export of an example says, and every reason why nothing is computed. */
+async function everything(): Promise<{ notes: ExportNote[]; reasons: ExportNote[] }> {
   const notes: ExportNote[] = [];
-  const reasons: string[] = [];
+  const reasons: ExportNote[] = [];
   const take = (made: ReturnType<typeof exportConfiguration>): void => {
     notes.push(...made.notes, ...made.groups.flatMap((group) => group.notes));
     if (made.nearest !== null) notes.push(made.nearest);
@@ -95,15 +96,46 @@ describe("what an export says", async () => {
     }
   });
 
-  test("a reason of ours is Chinese; an engine's own error is left to its words", () => {
-    const own = reasons.filter((reason) => exportReasonText(reason, "zh-TW") !== null);
-    expect([...new Set(own)].sort()).toEqual([
-      "the class came with version 5: version 4 has no settings for it",
-      "the engine has no words for it",
-      "version 4 has no scaling for sliding layers",
+  test("why nothing is computed is a code too: an engine's own error stands beside it in its words", () => {
+    expect([...new Set(reasons.map(({ code }) => code))].sort()).toEqual([
+      "class-of-version-5",
+      "engine-refuses",
+      "no-local-scaling",
+      "no-words",
     ]);
-    for (const reason of own) expect(exportReasonText(reason, "zh-TW")).toMatch(/[\u4e00-\u9fff].*。$/);
-    expect(exportReasonText("ValueError: Unknown rope_type", "zh-TW")).toBe(null);
-    expect(exportReasonText("ValueError: Unknown rope_type", "en")).toBe("ValueError: Unknown rope_type");
+    for (const reason of reasons) {
+      expect(exportNoteText(reason, "en")).toBe(reason.message);
+      expect(exportNoteText(reason, "zh-TW")).toMatch(/^[^a-z]*[\u4e00-\u9fff][^a-z]*。$/);
+      expect(reason.values).toEqual(reason.code === "engine-refuses" ? { detail: reason.message } : {});
+    }
+    const errors = reasons.filter(({ code }) => code === "engine-refuses").map(({ message }) => message);
+    for (const error of errors) expect(error).toMatch(/^ValueError: Unknown RoPE scaling type proportional \(vllm/);
+  });
+
+  test("the words of a terminal are Chinese in Chinese, with the same numbers, commands and files", () => {
+    const config = JSON.parse(readFileSync(resolve(folder, "llama-3.1-8b.json"), "utf8")) as Record<string, unknown>;
+    const model = describeHuggingFace(config, { name: "llama-3.1-8b" });
+    for (const to of exportTargets) {
+      for (const scaling of ["yarn:4", "drop", "dynamic:4"]) {
+        const made = exportConfiguration(model, { to, scaling: parseStrategy(scaling), config, model: "M" });
+        const english = exportText(made, undefined, 120);
+        const chinese = exportText(made, undefined, 120, "zh-TW");
+        for (const command of made.commands) expect(chinese.split("\n")).toContain(command);
+        const prose = chinese.split("\n").filter((line) => line !== "" && !made.commands.includes(line));
+        // What remains in English: titles with names and numbers, keys, an engine's own sentence.
+        const untold = prose.filter((line) => !/[\u4e00-\u9fff]/.test(line) && !/^ {2}[\w.]+ = /.test(line));
+        expect(untold, `${to} ${scaling}`).toEqual([]);
+        const numbers = (text: string) =>
+          (
+            text.replace(/\d{4}\.\d+|[A-Za-z][\w.-]*|\d+ layers|第 \d+ 層|\d+ 層/g, "").match(/\d[\d,.e+-]*\d/g) ?? []
+          ).sort();
+        expect(numbers(chinese), `${to} ${scaling}`).toEqual(numbers(english));
+        expect(chinese).not.toMatch(/undefined|null|NaN/);
+        // An opening mark stands with what it opens.
+        for (const width of [40, 61, 80]) {
+          expect(exportText(made, undefined, width, "zh-TW")).not.toMatch(/[（「]$|^\s*[，。；：、）」]/m);
+        }
+      }
+    }
   });
 });

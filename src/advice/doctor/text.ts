@@ -108,11 +108,11 @@ export function displayWidth(text: string): number {
   return [...text].reduce((sum, c) => sum + (isWide(c) ? 2 : 1), 0);
 }
 
-/** Lines of at most `width` columns; Chinese breaks anywhere but before a full stop or a comma. */
+/** Lines of at most `width` columns; Chinese breaks anywhere but before a full stop or a comma, and after an opening mark. */
 export function wrapWide(text: string, width: number): string[] {
   const parts =
     text.match(
-      /[^\s\u2e80-\ua4cf\uff00-\uff60\u3000-\u303f]+[，。；：、）」]*|[\u2e80-\ua4cf\uff00-\uff60][，。；：、）」]*|\s+/g,
+      /[（「]*(?:[^\s\u2e80-\ua4cf\uff00-\uff60\u3000-\u303f]+|[\u2e80-\ua4cf\uff00-\uff60])[，。；：、）」]*|\s+/g,
     ) ?? [];
   const lines: string[] = [];
   let line = "";

@@ -3,7 +3,7 @@
 
 import type { DialectResult } from "../../encodings/rope/dialects/index.ts";
 import type { Form } from "./forms.ts";
-import { noteOfDialect } from "./notes.ts";
+import { type ExportNote, exportNote, noteOfDialect } from "./notes.ts";
 import type { ExportedGroup } from "./types.ts";
 import type { Wanted } from "./wanted.ts";
 
@@ -41,7 +41,7 @@ export function compareGroup<W>(wanted: Wanted, length: number, expressed: Expre
   if (!result.supported) {
     return {
       ...common,
-      unsupported: result.reason,
+      unsupported: exportNote("engine-refuses", { detail: result.reason }),
       exact: false,
       frequencyDifference: null,
       frequencyPair: null,
@@ -83,15 +83,15 @@ export function compareGroup<W>(wanted: Wanted, length: number, expressed: Expre
   };
 }
 
-/** null where the engine takes none of the forms: `reason` is what it says to the first. */
+/** null where the engine takes none of the forms: `reason` says why not the first. */
 export function chooseForm<W>(
   wanted: Wanted,
   length: number,
   forms: readonly Form[],
   express: (form: Form) => Expressed<W> | null,
-): { readonly chosen: Chosen<W> | null; readonly reason: string } {
+): { readonly chosen: Chosen<W>; readonly reason: null } | { readonly chosen: null; readonly reason: ExportNote } {
   let best: Chosen<W> | null = null;
-  let reason = "the engine has no words for it";
+  let reason = exportNote("no-words");
   for (const [index, form] of forms.entries()) {
     const expressed = express(form);
     if (expressed === null) continue;
@@ -101,10 +101,10 @@ export function chooseForm<W>(
       continue;
     }
     const chosen = { form, written: expressed.written, group };
-    if (group.exact) return { chosen, reason: "" };
+    if (group.exact) return { chosen, reason: null };
     if (best === null || distance(group, wanted) < distance(best.group, wanted)) best = chosen;
   }
-  return { chosen: best, reason };
+  return best === null ? { chosen: null, reason } : { chosen: best, reason: null };
 }
 
 /** Mean relative difference over the pairs: angles past half a turn compare no more. A wrong factor on the scores counts

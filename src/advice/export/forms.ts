@@ -8,11 +8,10 @@ import { computeRopeFrequencies } from "../../encodings/rope/scaling/index.ts";
 import { ntkBase } from "../../encodings/rope/scaling/ntk.ts";
 import type { RopeConfig, RopeParameters, RopeType } from "../../encodings/rope/scaling/parameters.ts";
 import { rotaryDimOf } from "../../encodings/rope/scaling/scaling.ts";
-import { asLists } from "./notes.ts";
 import type { Wanted } from "./wanted.ts";
 
 export interface Form {
-  /** What a person calls it. */
+  /** What a configuration calls it, as yarn:4, or one of the names that notes.ts says in a sentence. */
   readonly name: string;
   readonly config: RopeConfig;
   /** One table for every length, where what was asked for changes with it. */
@@ -71,7 +70,7 @@ export function formsOf(wanted: Wanted, length: number): Form[] {
     }
   }
   const divisors = asDivisors(wanted, length, trainedLength ?? config.maxPositionEmbeddings);
-  if (divisors !== null) add(asLists, divisors, wanted.dependsOnLength);
+  if (divisors !== null) add("as-lists", divisors, wanted.dependsOnLength);
 
   // What comes near. YaRN before Position Interpolation: ties go to the first.
   if (!wanted.dropped && rope.ropeType !== "proportional") {

@@ -29,7 +29,7 @@ import { lengthOfStrategy, type Wanted, wantedGroups } from "./wanted.ts";
 import type { EngineWords } from "./words-of-engine.ts";
 
 export { cacheMemory, type LatentCache } from "./memory.ts";
-export { type ExportNote, type ExportNoteCode, exportNoteText, exportReasonText } from "./notes.ts";
+export { type ExportNote, type ExportNoteCode, exportNoteText } from "./notes.ts";
 export { exportText, verificationText } from "./text.ts";
 export {
   type CacheMemory,

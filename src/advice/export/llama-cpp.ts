@@ -7,7 +7,7 @@ import type { GgufPatch, MetadataChange } from "../../formats/gguf/patch.ts";
 import { chooseForm, type Expressed } from "./compare.ts";
 import { type Form, formsOf } from "./forms.ts";
 import { architectureOf, textClassOf } from "./hugging-face.ts";
-import { type ExportNote, exportNote, keepsOwn } from "./notes.ts";
+import { type ExportNote, exportNote } from "./notes.ts";
 import { fixedNote, nearestNote, unsupportedGroup } from "./through-config.ts";
 import type { ExportContext, ExportedGroup } from "./types.ts";
 import type { Wanted } from "./wanted.ts";
@@ -62,7 +62,7 @@ export function exportLlamaCpp(context: ExportContext, wanted: readonly Wanted[]
     }
     if (!chosen.group.exact) {
       nearest ??= deaf
-        ? nearestNote({ name: keepsOwn }, chosen.group, length, String(architecture))
+        ? nearestNote({ name: "as-in-the-file" }, chosen.group, length, String(architecture))
         : nearestNote(chosen.form, chosen.group, length);
     } else if (chosen.form.fixed) notes.push(fixedNote(one, length));
   }

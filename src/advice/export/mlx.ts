@@ -22,7 +22,7 @@ export function exportMlx(context: ExportContext, wanted: readonly Wanted[]): En
   // What reaches the engine by another spelling is written so: no need to say it.
   const groups = through.groups.map((group) => ({
     ...group,
-    notes: group.notes.filter((note) => !note.message.includes("rope_theta and rope_scaling")),
+    notes: group.notes.filter((note) => note.code !== "reached-by"),
   }));
   const none = { engine, files: [], patch: null, commands: [], nearest: null };
   if (settings === null) return { ...none, groups, notes };
@@ -51,7 +51,7 @@ export function exportMlx(context: ExportContext, wanted: readonly Wanted[]): En
     files: [{ path: name, content }],
     changes: inPlace,
     commands,
-    groups: groups.length === 0 ? wanted.map((one) => unsupportedGroup(one, "nothing is written")) : groups,
+    groups: groups.length === 0 ? wanted.map((one) => unsupportedGroup(one, exportNote("nothing-written"))) : groups,
     nearest: through.nearest,
     notes,
   };

@@ -1,10 +1,9 @@
-// What an export has to say beside its numbers: a code, its values, and one sentence in English; the same in Traditional
-// Chinese for the lab. What the sources of engines say of a key (encodings/rope/dialects) is told by its kind in Chinese;
-// its English sentence stays beside it, as `values.detail`.
+// What an export has to say beside its numbers, and why an engine computes nothing: a code, its values, and one sentence
+// in English; the same in Traditional Chinese, by the code. What the sources of engines say (encodings/rope/dialects) is
+// told by its kind in Chinese; its English sentence stays beside it, as `values.detail`.
 
 import type { DialectNote, DialectNoteCode } from "../../encodings/rope/dialects/index.ts";
-import { both } from "../doctor/record.ts";
-import type { Both, Language } from "../doctor/types.ts";
+import type { Language } from "../doctor/types.ts";
 
 type OwnCode =
   /** The strategy changes with the length; what was written does not. */
@@ -24,7 +23,11 @@ type OwnCode =
   | "class-of-version-5"
   | "no-local-scaling"
   /** The form that stands in, and what is off. */
-  | "nearest";
+  | "nearest"
+  /** Why nothing is computed: the engine's own error is `values.detail`. */
+  | "engine-refuses"
+  | "no-words"
+  | "nothing-written";
 
 export type ExportNoteCode = OwnCode | DialectNoteCode;
 
@@ -122,30 +125,38 @@ const own: { readonly [C in OwnCode]: Sentences } = {
   "no-local-scaling": fixed("version 4 has no scaling for sliding layers", "第 4 版沒有滑動視窗層的縮放設定。"),
   nearest: said(
     (values) =>
-      `${values.deaf === undefined ? "" : `flags do not reach the sliding layers of ${values.deaf}: `}${values.form}: ${off(
+      `${values.deaf === undefined ? "" : `flags do not reach the sliding layers of ${values.deaf}: `}${formName(values.form, "en")}: ${off(
         values,
         `angles are off by up to ${values.radians} rad (pair ${values.pair}) at position ${values.position}`,
         `scores are multiplied by ${values.scores} instead of ${values.asked}`,
       ).join(", ")}`,
     (values) =>
-      `${values.deaf === undefined ? "" : `旗標影響不到 ${values.deaf} 的滑動視窗層：`}${formName(String(values.form))}：${off(
+      `${values.deaf === undefined ? "" : `旗標影響不到 ${values.deaf} 的滑動視窗層：`}${formName(values.form, "zh-TW")}：${off(
         values,
         `在位置 ${values.position}，角度最多差 ${values.radians} 弧度（第 ${values.pair} 對）`,
         `分數乘上 ${values.scores}，要求的是 ${values.asked}`,
       ).join("；")}`,
   ),
+  "engine-refuses": said(
+    ({ detail }) => String(detail),
+    () => "引擎自己不收這組設定。",
+  ),
+  "no-words": fixed("the engine has no words for it", "這個引擎沒有辦法表達它。"),
+  "nothing-written": fixed("nothing is written", "什麼都沒有寫出來。"),
 };
 
-/** Forms' names that are English. */
-function formName(name: string): string {
-  if (name === keepsOwn) return "那些層沿用檔案的設定";
-  if (name === asLists) return "以 longrope 的兩份清單寫成的表";
-  return name;
+/** Forms whose name is a sentence; others are called what a configuration calls them, as yarn:4. */
+const formNames: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
+  /** Where flags do not reach. */
+  "as-in-the-file": { en: "they keep the file's settings", "zh-TW": "那些層沿用檔案的設定" },
+  /** Can say any table. */
+  "as-lists": { en: "the table as longrope's lists", "zh-TW": "以 longrope 的兩份清單寫成的表" },
+};
+
+function formName(form: string | number | undefined, language: Language): string {
+  const name = String(form);
+  return Object.hasOwn(formNames, name) ? formNames[name]![language] : name;
 }
-/** A form where flags do not reach. */
-export const keepsOwn = "they keep the file's settings";
-/** A form that can say any table. */
-export const asLists = "the table as longrope's lists";
 
 const ofDialects: { readonly [C in DialectNoteCode]: (key: string | null) => string } = {
   "key-ignored": (key) => `引擎不讀 ${key ?? "這項設定"}。`,
@@ -157,16 +168,6 @@ const ofDialects: { readonly [C in DialectNoteCode]: (key: string | null) => str
   "reached-by": (key) => `${key ?? "這項設定"}要換一種寫法，引擎才讀得到。`,
   assumed: (key) => `設定裡沒有寫${key === null ? "" : ` ${key}`}，這裡採用一個假設。`,
 };
-
-/** Why nothing is computed, where it is not an engine's own error. */
-const reasons: Readonly<Record<string, Both>> = Object.fromEntries(
-  [
-    both("the engine has no words for it", "這個引擎沒有辦法表達它。"),
-    both("nothing is written", "什麼都沒有寫出來。"),
-    both(own["class-of-version-5"].en({}), own["class-of-version-5"]["zh-TW"]({})),
-    both(own["no-local-scaling"].en({}), own["no-local-scaling"]["zh-TW"]({})),
-  ].map((reason) => [reason.en, reason]),
-);
 
 export function exportNote(code: OwnCode, values: NoteValues = {}): ExportNote {
   return { code, values, message: own[code].en(values) };
@@ -203,9 +204,4 @@ export function exportNoteText({ code, values, message }: ExportNote, language: 
   if (language === "en") return message;
   if (Object.hasOwn(own, code)) return own[code as OwnCode]["zh-TW"](values);
   return ofDialects[code as DialectNoteCode](values.key === undefined ? null : String(values.key));
-}
-
-/** Why nothing is computed, in a language; null where only the engine's own error says it, in English. */
-export function exportReasonText(reason: string, language: Language): string | null {
-  return reasons[reason]?.[language] ?? (language === "en" ? reason : null);
 }

@@ -112,7 +112,7 @@ function withMagnitude(config: RopeConfig, { own, attentionFactor }: Wanted): Ro
   return { ...config, rope: { ...rope, attentionFactor } };
 }
 
-export function unsupportedGroup(wanted: Wanted, reason: string): ExportedGroup {
+export function unsupportedGroup(wanted: Wanted, reason: ExportNote): ExportedGroup {
   const { group } = wanted;
   return {
     layers: group.layers,

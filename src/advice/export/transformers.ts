@@ -29,8 +29,7 @@ export function exportTransformers(context: ExportContext, wanted: readonly Want
         ? version4Patch(text, settings, maxPositionEmbeddings)
         : version5Patch(text, settings, maxPositionEmbeddings);
   if (patch === null || typeof patch === "string") {
-    const groups =
-      patch === null ? through.groups : wanted.map((one) => unsupportedGroup(one, exportNote(patch).message));
+    const groups = patch === null ? through.groups : wanted.map((one) => unsupportedGroup(one, exportNote(patch)));
     return { engine, files: [], patch: null, commands: [], groups, nearest: null, notes: through.notes };
   }
   const whole = options.config !== undefined;

@@ -42,8 +42,8 @@ export interface ExportedGroup {
   readonly layerType?: string;
   /** The settings that were written, as rope_parameters of transformers 5; null where the group keeps the file's. */
   readonly written: Readonly<Record<string, unknown>> | null;
-  /** Why nothing is computed: the engine's error; null when it computes. */
-  readonly unsupported: string | null;
+  /** Why nothing is computed; null when it computes. */
+  readonly unsupported: ExportNote | null;
   /** Whether frequencies and scores are those asked for, to a millionth. */
   readonly exact: boolean;
   /** Largest |ω − ω'| / max(ω, ω') over the pairs, and the pair; null when nothing is computed. */

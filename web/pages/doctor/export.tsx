@@ -1,13 +1,7 @@
 // One scaling in the words of one engine, and what that engine makes of it.
 
 import type { JSX } from "preact";
-import {
-  type EngineExport,
-  type ExportNote,
-  exportNoteText,
-  exportReasonText,
-  exportTargets,
-} from "../../../src/advice/export/index.ts";
+import { type EngineExport, type ExportNote, exportNoteText, exportTargets } from "../../../src/advice/export/index.ts";
 import { Choice, TextField } from "../../parts/controls.tsx";
 import { Code, CopyButton } from "../../parts/copy.tsx";
 import { download } from "../../parts/download.ts";
@@ -95,7 +89,9 @@ function Made({ of }: { readonly of: EngineExport }): JSX.Element {
       </dl>
       <ul class="findings above">
         {[...of.notes, ...of.groups.flatMap(({ notes }) => notes)].map((note) => (
-          <Note key={note.message} of={note} />
+          <li key={note.message} data-note={note.code}>
+            <Said note={note} />
+          </li>
         ))}
       </ul>
       <p class="hint">
@@ -107,19 +103,19 @@ function Made({ of }: { readonly of: EngineExport }): JSX.Element {
   );
 }
 
-function Note({ of }: { readonly of: ExportNote }): JSX.Element {
-  const { detail } = of.values;
-  // What an engine's source says is told by its kind; the sentence itself is English.
+/** What an engine's source says is told by its kind in Chinese; the sentence itself is English. */
+function Said({ note }: { readonly note: ExportNote }): JSX.Element {
+  const { detail } = note.values;
   return (
-    <li data-note={of.code}>
-      {exportNoteText(of, language.value)}
+    <>
+      {exportNoteText(note, language.value)}
       {language.value === "en" || detail === undefined ? null : (
         <span class="hint" lang="en">
           {" "}
           {detail}
         </span>
       )}
-    </li>
+    </>
   );
 }
 
@@ -127,14 +123,13 @@ function Group({ of }: { readonly of: EngineExport["groups"][number] }): JSX.Ele
   const text = words.value.doctor;
   const name = text.layers(of.layers.length, of.layerType ?? "");
   if (of.unsupported !== null) {
-    const reason = exportReasonText(of.unsupported, language.value);
     return (
       <div>
         <dt>{name}</dt>
-        <dd class="bad">
+        <dd class="bad" data-unsupported={of.unsupported.code}>
           {text.unsupported}
           {words.value.shell.colon}
-          {reason ?? <span lang="en">{of.unsupported}</span>}
+          <Said note={of.unsupported} />
         </dd>
       </div>
     );
