@@ -52,7 +52,7 @@ class Blocks {
   readonly #bias: Value | undefined;
 
   constructor(g: GraphBuilder, inputs: Given, attributes: Attributes["attention"]) {
-    const { numHeads, numKeyValueHeads, layout, scale } = attributes;
+    const { numHeads, numKeyValueHeads } = attributes;
     this.g = g;
     this.attributes = attributes;
     this.#bias = inputs.bias;
@@ -72,14 +72,30 @@ class Blocks {
     };
     this.cos = table(inputs.cos);
     this.sin = table(inputs.sin);
-    if (this.cos !== undefined && this.sin !== undefined) {
-      query = turn(g, query, this.cos, this.sin, { numHeads, layout });
-      key = turn(g, key, this.cos, this.sin, { numHeads: numKeyValueHeads, layout });
-    }
-    this.queries = g.multiply(this.byHead(query, numHeads), scale);
-    this.rotatedKeys = this.byHead(key, numKeyValueHeads);
+    this.queries = this.byHead(this.turnQueries(query), numHeads);
+    this.rotatedKeys = this.byHead(this.turnKeys(key), numKeyValueHeads);
     this.values = this.byHead(value, numKeyValueHeads);
     this.blocks = this.#cut();
+  }
+
+  /** scale · rotation of [B, T, H·D]; back: of what comes back to the queries. Tables that turn whole heads scale them too:
+   *  no pass of its own. */
+  turnQueries(x: Value, back = false): Value {
+    const { g, cos, sin } = this;
+    const { numHeads, layout, scale } = this.attributes;
+    if (cos === undefined || sin === undefined) return g.multiply(x, scale);
+    const whole = 2 * (cos.shape[1] as number) === this.headDim;
+    const table = (rows: Value): Value => (whole ? g.multiply(rows, scale) : rows);
+    const turned = turn(g, x, table(cos), table(back ? g.negate(sin) : sin), { numHeads, layout });
+    return whole ? turned : g.multiply(turned, scale);
+  }
+
+  /** Rotation of [B, N, K·D], or back. */
+  turnKeys(x: Value, back = false): Value {
+    const { g, cos, sin } = this;
+    const { numKeyValueHeads, layout } = this.attributes;
+    if (cos === undefined || sin === undefined) return x;
+    return turn(g, x, cos, back ? g.negate(sin) : sin, { numHeads: numKeyValueHeads, layout });
   }
 
   /** [B, N, H·D] to [B, H, N, D]. */
@@ -211,7 +227,7 @@ export function blockAttentionGradient(
   inputs: Inputs<"attentionGradient", Value>,
   attributes: Attributes["attentionGradient"],
 ): Value[] {
-  const { numHeads, numKeyValueHeads, scale, layout } = attributes;
+  const { numHeads, numKeyValueHeads } = attributes;
   const { output, outputGradient, bias } = inputs;
   const all = new Blocks(g, inputs, attributes);
   const { batch, tokens, keys, headDim } = all;
@@ -248,17 +264,10 @@ export function blockAttentionGradient(
     ofValues.push({ k0, k1, rows: g.matmul(all.grouped(probabilities), mixed, { transposeA: true }) });
   }
 
-  const back = (x: Value, heads: number): Value => {
-    const { cos, sin } = all;
-    const flat = all.byToken(x);
-    return cos === undefined || sin === undefined
-      ? flat
-      : turn(g, flat, cos, g.negate(sin), { numHeads: heads, layout });
-  };
   const queries = ofQueries.length === 1 ? ofQueries[0]! : g.concat(ofQueries, 2);
   const parts = [
-    back(g.multiply(queries, scale), numHeads),
-    back(addParts(g, ofKeys), numKeyValueHeads),
+    all.turnQueries(all.byToken(queries), true),
+    all.turnKeys(all.byToken(addParts(g, ofKeys)), true),
     all.byToken(addParts(g, ofValues)),
   ];
   const grads = inputs.key === undefined ? [g.concat(parts, 2)] : parts;

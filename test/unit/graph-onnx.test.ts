@@ -1,5 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { encodeOnnx, type Graph, graphBuilder, lowerToOnnx, printOnnx, toOnnx } from "../../src/graph/index.ts";
+import {
+  encodeOnnx,
+  type Graph,
+  type GraphBuilder,
+  gradients,
+  graphBuilder,
+  lowerToOnnx,
+  printOnnx,
+  toOnnx,
+  type Value,
+} from "../../src/graph/index.ts";
 import { fromNumbers } from "../../src/tensor/index.ts";
 
 /** Protobuf read back without a schema: [field, wire type, value], nested bytes left as they are. */
@@ -248,4 +258,38 @@ test("on WebGPU no Split has more parts than a shader has buffers, whatever a gr
   expect(Math.max(...splits("webgpu"))).toBeLessThanOrEqual(7);
   const parts = lowerToOnnx(graph, { target: "webgpu" }).outputs;
   expect(new Set(parts.values()).size).toBe(60);
+});
+
+describe("the gradient of a norm", () => {
+  const lowered = (): string[] => {
+    const g = graphBuilder("norm");
+    const x = g.input("x", "f32", [3, 8]);
+    const y = g.rmsNorm(g.add(x, g.matmul(x, g.input("w", "f32", [8, 8]))), undefined, 1e-5);
+    g.output("dx", gradients(g, g.sum(g.multiply(y, g.input("dy", "f32", [3, 8])), [0, 1]), [x])[0]!);
+    return lowerToOnnx(g.build()).model.nodes.map(({ op }) => op);
+  };
+
+  test("takes 1/√(mean(x²) + ε) from the norm itself, and the sum before it from the product", () => {
+    const ops = lowered();
+    expect(ops.filter((op) => op === "SimplifiedLayerNormalization")).toHaveLength(1);
+    expect(ops.filter((op) => op === "Gemm")).toHaveLength(2);
+    expect(ops).not.toContain("SkipSimplifiedLayerNormalization");
+    expect(ops).not.toContain("Sqrt");
+  });
+
+  test("works it out where the epsilon is another, the mean is of something else or not kept", () => {
+    const others: ((g: GraphBuilder, x: Value) => Value)[] = [
+      (g, x) => g.add(g.mean(g.multiply(x, x), -1, { keepDims: true }), 1e-6),
+      (g, x) => g.add(g.mean(g.multiply(x, g.negate(x)), -1, { keepDims: true }), 1e-5),
+      (g, x) => g.add(g.mean(g.multiply(x, x), 0, { keepDims: true }), 1e-5),
+      (g, x) => g.add(g.mean(g.multiply(x, x), -1), 1e-5),
+    ];
+    for (const other of others) {
+      const g = graphBuilder("norm");
+      const x = g.input("x", "f32", [3, 8]);
+      g.output("y", g.rmsNorm(x, undefined, 1e-5));
+      g.output("r", g.rsqrt(other(g, x)));
+      expect(lowerToOnnx(g.build()).model.nodes.map(({ op }) => op)).toContain("Sqrt");
+    }
+  });
 });
