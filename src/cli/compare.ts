@@ -22,11 +22,11 @@ import {
   modelHashes,
   modelWeightBytes,
   parseShard,
-  passSeconds,
   prepareCompare,
   type Run,
   runCompare,
   stepPasses,
+  stepSeconds,
   trainedLengthOf,
 } from "../evaluation/index.ts";
 import { grouped } from "../evaluation/report/numbers.ts";
@@ -248,8 +248,7 @@ async function runSteps(
       onProgress: ({ done, total }) => loading.show("reading weights", done, total),
     }));
   loading.end();
-  const work = (step: CompareStep): number =>
-    stepPasses(step, job.settings).reduce((sum, tokens) => sum + passSeconds(job.model, tokens, 1), 0);
+  const work = (step: CompareStep): number => stepSeconds(step, job, 1);
   const line = new WorkLine(steps.reduce((sum, step) => sum + work(step), 0));
   const table = new LiveText();
   let done = 0;

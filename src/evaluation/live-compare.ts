@@ -15,10 +15,9 @@ import {
   compareMemory,
   compareSteps,
   type PreparedCompare,
-  passSeconds,
   prepareCompare,
   runCompare,
-  stepPasses,
+  stepSeconds,
   targetLength,
   tokenizedText,
 } from "./compare/index.ts";
@@ -186,8 +185,7 @@ async function compareInto(
     ...(signal === undefined ? {} : { signal }),
     onProgress: ({ done, total }) => onEvent({ event: "loading", share: total === 0 ? 1 : done / total }),
   });
-  const work = (step: CompareStep): number =>
-    stepPasses(step, job.settings).reduce((sum, tokens) => sum + passSeconds(job.model, tokens, 1), 0);
+  const work = (step: CompareStep): number => stepSeconds(step, job, 1);
   const total = steps.reduce((sum, step) => sum + work(step), 0);
   const began = performance.now();
   let done = 0;

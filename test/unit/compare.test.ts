@@ -4,6 +4,7 @@ import {
   byteCounts,
   type CompareIdentity,
   type CompareResult,
+  compareCost,
   compareMemory,
   compareResult,
   compareRowOrder,
@@ -264,6 +265,38 @@ describe("the plan", () => {
     expect(long! / short!).toBeGreaterThan(1000);
     const sliding = { ...llama, groups: llama.groups.map((group) => ({ ...group, slidingWindow: 128 })) };
     expect(passOperations(sliding, 100_000)).toBeLessThan(long! / 10);
+  });
+
+  // Seconds on one thread of a Xeon with AVX-512, measured in turns, the least of three.
+  test.each([
+    ["longhand-rope", { layers: 5, heads: 4, headDim: 32, parameters: 1.04e6 }, 1024, 0.271 / 0.122],
+    ["longhand-rope", { layers: 5, heads: 4, headDim: 32, parameters: 1.04e6 }, 2048, 0.633 / 0.3],
+    ["longhand-rope", { layers: 5, heads: 4, headDim: 32, parameters: 1.04e6 }, 4096, 1.709 / 0.732],
+    ["SmolLM2-135M", { layers: 30, heads: 9, headDim: 64, parameters: 134.5e6 }, 1024, 5.185 / 4.544],
+    ["SmolLM2-135M", { layers: 30, heads: 9, headDim: 64, parameters: 134.5e6 }, 2048, 12.543 / 10.348],
+  ])("knows that Self-Extend is slower by about what was measured: %s, %o, %i tokens", (_, sizes, tokens, measured) => {
+    const model = describeHuggingFace({
+      model_type: "llama",
+      hidden_size: sizes.heads * sizes.headDim,
+      num_hidden_layers: sizes.layers,
+      num_attention_heads: sizes.heads,
+      max_position_embeddings: 256,
+    });
+    const known = { ...model, numParameters: sizes.parameters };
+    const own = passOperations(known, tokens);
+    expect(passOperations(known, tokens, strategy("yarn:4"))).toBe(own);
+    const ratio = passOperations(known, tokens, strategy("self-extend:4")) / own;
+    expect(ratio / measured).toBeGreaterThan(0.8);
+    expect(ratio / measured).toBeLessThan(1.25);
+  });
+
+  test("counts Self-Extend's work in a job's cost, and not in layers that see a window only", () => {
+    const steps = (name: string) => ({ ...settings, strategies: [strategy(name)], needles: 0 });
+    const cost = (name: string, of = llama) => compareCost({ settings: steps(name), model: of }, 1);
+    expect(cost("self-extend:4").tokens).toBe(cost("none").tokens);
+    expect(cost("self-extend:4").seconds).toBeGreaterThan(cost("none").seconds);
+    const sliding = { ...llama, groups: llama.groups.map((group) => ({ ...group, slidingWindow: 32 })) };
+    expect(cost("self-extend:4", sliding).seconds).toBe(cost("none", sliding).seconds);
   });
 
   test("estimates memory: weights and cache, and both once more for Self-Extend's program", () => {

@@ -9,6 +9,7 @@ import type { LeftOut } from "../strategies/defaults.ts";
 import { generatedHaystack, textHaystack } from "../tasks/retrieval/index.ts";
 import {
   type CompareSettings,
+  type CompareStep,
   type CompareText,
   compareSteps,
   needleLengths,
@@ -143,17 +144,24 @@ export interface CompareCost {
 }
 
 /** What a job asks of a machine, before it does anything. */
-export function compareCost({ settings, model }: CompareJob, threads: number): CompareCost {
+export function compareCost(job: Pick<CompareJob, "settings" | "model">, threads: number): CompareCost {
+  const { settings, model } = job;
   const steps = compareSteps(settings, model);
-  const passes = steps.flatMap((step) => stepPasses(step, settings));
   return {
     rows: steps.length,
-    tokens: passes.reduce((sum, tokens) => sum + tokens, 0),
-    seconds: passes.reduce((sum, tokens) => sum + passSeconds(model, tokens, threads), 0),
+    tokens: steps.flatMap((step) => stepPasses(step, settings)).reduce((sum, tokens) => sum + tokens, 0),
+    seconds: steps.reduce((sum, step) => sum + stepSeconds(step, job, threads), 0),
   };
 }
 
-/** A guess at a pass: operations at 20 GFLOP/s a thread, and what a chunk costs whatever the model. */
-export function passSeconds(model: ModelDescription, tokens: number, threads: number): number {
-  return passOperations(model, tokens) / (20e9 * threads) + (tokens / 512) * 0.003;
+/** A guess at a step: operations of its passes at 20 GFLOP/s a thread, and what a chunk costs whatever the model. */
+export function stepSeconds(
+  step: CompareStep,
+  { settings, model }: Pick<CompareJob, "settings" | "model">,
+  threads: number,
+): number {
+  return stepPasses(step, settings).reduce(
+    (sum, tokens) => sum + passOperations(model, tokens, step.strategy) / (20e9 * threads) + (tokens / 512) * 0.003,
+    0,
+  );
 }
