@@ -25,8 +25,10 @@ export {
   gradientRules,
   gradients,
 } from "./gradients.ts";
+export { hasFusedAttention } from "./onnx/attention.ts";
 export { lowerToOnnx, type OnnxOptions, type OnnxProgram, type OnnxUpdate, printOnnx, toOnnx } from "./onnx/compile.ts";
-export { hasFusedAttention, type OnnxTarget, onnxLowering } from "./onnx/lowering.ts";
+export type { OnnxTarget } from "./onnx/emitter.ts";
+export { onnxLowering } from "./onnx/lowering.ts";
 export { type ExternalBytes, encodeOnnx, type OnnxModel, onnxTypes } from "./onnx/protobuf.ts";
 export {
   type AttentionAttributes,

@@ -17,15 +17,10 @@ import {
   type StateUpdate,
   type Value,
 } from "../ops.ts";
+import { hasFusedAttention } from "./attention.ts";
+import type { Emitter, Lowering, NodeOptions, OnnxTarget } from "./emitter.ts";
 import { findFusions } from "./fusion.ts";
-import {
-  type Emitter,
-  hasFusedAttention,
-  type Lowering,
-  type NodeOptions,
-  type OnnxTarget,
-  onnxLowering,
-} from "./lowering.ts";
+import { onnxLowering } from "./lowering.ts";
 import {
   type ExternalBytes,
   encodeOnnx,

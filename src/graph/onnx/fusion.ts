@@ -7,7 +7,7 @@
 
 import { fromNumbers, type Tensor } from "../../tensor/index.ts";
 import { type Graph, type Node, type NodeOf, nodeInputs, type Value } from "../ops.ts";
-import type { Emitter, OnnxTarget } from "./lowering.ts";
+import type { Emitter, OnnxTarget } from "./emitter.ts";
 
 /** How a node is lowered in place of its own rule. */
 export type FusedLowering = (emit: Emitter, nameOf: (value: Value) => string) => readonly string[];
