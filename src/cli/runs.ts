@@ -2,7 +2,7 @@
 
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import {
   type CompareIdentity,
   compareResult,
@@ -13,6 +13,7 @@ import {
   type RunRow,
   readRun,
   runDifferences,
+  runDifferenceText,
 } from "../evaluation/index.ts";
 import { compareText } from "./compare-table.ts";
 import { runsFolder, session } from "./evaluation-run.ts";
@@ -53,6 +54,7 @@ Examples:
     .argument("<first>", "a run folder")
     .argument("<second>", "another")
     .option("--json", "print one JSON document")
+    .addOption(new Option("--lang <language>", "language of what is printed").choices(["en", "zh-TW"]).default("en"))
     .action(diff);
 }
 
@@ -136,7 +138,11 @@ function describe(path: string, manifest: RunManifest, rows: readonly RunRow[]):
   ].join("\n");
 }
 
-async function diff(first: string, second: string, { json }: JsonFlag): Promise<void> {
+interface DiffFlags extends JsonFlag {
+  readonly lang: "en" | "zh-TW";
+}
+
+async function diff(first: string, second: string, { json, lang }: DiffFlags): Promise<void> {
   const [a, b] = await Promise.all([readRun(first), readRun(second)]);
   const settings = runDifferences(a.manifest, b.manifest);
   const results =
@@ -149,12 +155,17 @@ async function diff(first: string, second: string, { json }: JsonFlag): Promise<
   }
   const lines = [
     ...(settings.length === 0
-      ? ["The same settings."]
-      : settings.map((text) => text.replace("there", "first").replace("here", "second"))),
-    ...results.map(
-      ({ strategy, first: x, second: y }) =>
-        `${strategy.padEnd(20)} beyond the trained length ${x.toFixed(4)} and ${y.toFixed(4)} nats, ${y < x ? "−" : "+"}${Math.abs(y - x).toFixed(4)}`,
-    ),
+      ? [lang === "en" ? "The same settings." : "設定相同。"]
+      : settings.map((difference) => runDifferenceText(difference, lang))),
+    ...results.map(({ strategy, first, second }) => {
+      const [x, y] = [first.toFixed(4), second.toFixed(4)];
+      const change = `${second < first ? "−" : "+"}${Math.abs(second - first).toFixed(4)}`;
+      const said =
+        lang === "en"
+          ? `beyond the trained length ${x} and ${y} nats, ${change}`
+          : `超過訓練長度之後 ${x} 與 ${y} nats，${change}`;
+      return `${strategy.padEnd(20)} ${said}`;
+    }),
   ];
   process.stdout.write(`${lines.join("\n")}\n`);
 }

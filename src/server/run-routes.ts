@@ -2,7 +2,7 @@
 //
 //   GET /api/runs                     every run
 //   GET /api/runs/show?id=A           what a report says of it
-//   GET /api/runs/diff?id=A&id=B      in what two differ
+//   GET /api/runs/diff?id=A&id=B      in what two differ: codes, values, and a sentence in English
 //   GET /api/runs/report?id=A&id=B…&format=html|csv|jsonl|md|svg|parquet   as a file
 
 import { type Context, Hono } from "hono";
@@ -38,9 +38,7 @@ export function runRoutes(store: RunStore, version: string): Hono {
     }),
   );
   app.get("/diff", (c) =>
-    answer(c, store, 2, 2, ([a, b]) =>
-      c.json({ differences: runDifferences(a!.manifest, b!.manifest).map((line) => visibleText(line)) }),
-    ),
+    answer(c, store, 2, 2, ([a, b]) => c.json({ differences: visibleData(runDifferences(a!.manifest, b!.manifest)) })),
   );
   app.get("/report", async (c) => {
     const name = c.req.query("format") ?? "html";

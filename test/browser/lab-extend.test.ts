@@ -166,9 +166,8 @@ describe.skipIf(chromiumPath === null)(`the lab's Extend and Runs (skipped: ${wh
     for (const name of ["first · none", "first · yarn:4", "second · linear:4"]) {
       expect(await image.getAttribute("aria-label")).toContain(name);
     }
-    expect(await page.locator('[data-number="differences"] li').first().textContent()).toBe(
-      'model: "one" there, "two" here',
-    );
+    const difference = page.locator('[data-number="differences"] tr').first();
+    expect(await difference.locator("th, td").allTextContents()).toEqual(["Model model", '"one"', '"two"']);
     const address = await page.getByRole("link", { name: "JSON lines" }).getAttribute("href");
     expect(address).toBe("./api/runs/report?id=first&id=second&format=jsonl&lang=en");
     await page.waitForURL(/runs=first%7Csecond/);
@@ -184,6 +183,15 @@ describe.skipIf(chromiumPath === null)(`the lab's Extend and Runs (skipped: ${wh
     );
     expect(await page.getByRole("img", { name: /^yarn:4: at depth 25 % of/ }).count()).toBe(1);
     expect(errors).toEqual([]);
+  });
+
+  test("in what two runs differ is said in Chinese too, and a phone scrolls nothing but the table", async () => {
+    await using opened = await open("page=runs&lang=zh-TW&runs=first%7Csecond", phone);
+    const { page } = opened;
+    const difference = page.locator('[data-number="differences"] tr').first();
+    await difference.waitFor();
+    expect(await difference.locator("th, td").allTextContents()).toEqual(["模型 model", '"one"', '"two"']);
+    await expectSound(opened, "differences");
   });
 
   test("a stranger's names are shown as text, in Chinese, in the dark and on a phone, without a fault", async () => {

@@ -76,7 +76,9 @@ describe("longhand compare", () => {
     // Another command in the same folder is refused, with what differs.
     const other = longhand([...common(), "--needles", "0", "--windows", "3", "--out", whole.folder]);
     expect(other.status).toBe(2);
-    expect(other.stderr).toMatch(/expected the run that the folder holds, got another one.*\n +windows: /);
+    expect(other.stderr).toMatch(
+      /expected the run that the folder holds, got another one.*\n +windows\.length: 4 there, 3 here/,
+    );
   });
 
   test("--dry-run prints the plan and writes nothing", () => {
@@ -224,7 +226,17 @@ describe("longhand compare", () => {
     expect(listed.map((one: { path: string }) => one.path)).toContain(whole.folder);
     expect(longhand(["runs", "show", folder]).stdout).toMatch(/compare, 28 rows[\s\S]*loss in nats at/);
     expect(longhand(["runs", "diff", folder, whole.folder]).stdout).toMatch(/^The same settings\.\nnone/);
-    expect(longhand(["runs", "diff", folder, join(root, "sweep")]).stdout).toMatch(/windows: /);
+    const another = ["runs", "diff", folder, join(root, "sweep")];
+    expect(longhand(another).stdout).toMatch(/^windows.*: .* in the first, .* in the second$/m);
+    expect(longhand([...another, "--lang", "zh-TW"]).stdout).toMatch(
+      /^視窗（文字：起始 token）（windows.*）：前者.*，後者/m,
+    );
+    expect(JSON.parse(longhand([...another, "--json"]).stdout).settings).toContainEqual(
+      expect.objectContaining({
+        code: "differs",
+        values: expect.objectContaining({ place: expect.stringMatching(/^windows/) }),
+      }),
+    );
     expect(longhand(["runs", "show", root]).status).toBe(2);
     const shown = JSON.parse(longhand(["runs", "show", folder, "--json"]).stdout);
     expect(shown).toMatchObject({ run: folder, manifest: { kind: "compare" } });

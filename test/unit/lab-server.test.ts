@@ -235,7 +235,11 @@ describe("run folders", () => {
     });
     expect(view.charts[0]!.curves.map(({ name }) => name)).toEqual(["none", "yarn:4", "window"]);
     expect((await json("/api/runs/diff?id=older/good&id=older/good")).differences).toEqual([]);
-    expect((await json("/api/runs/diff?id=older/good&id=hostile")).differences[0]).toMatch(/^model: "good" there/);
+    expect((await json("/api/runs/diff?id=older/good&id=hostile")).differences[0]).toMatchObject({
+      code: "differs",
+      values: { place: "model", there: '"good"' },
+      message: expect.stringMatching(/^model: "good" there, ".*" here$/),
+    });
   });
 
   test("are not reached outside the folder, whatever the id", async () => {

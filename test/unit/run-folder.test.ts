@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   canonicalJson,
   inShard,
+  type Json,
   jsonDifferences,
   memoryRunFiles,
   mergeRuns,
@@ -17,6 +18,7 @@ import {
   type RunFiles,
   RunLockedError,
   readRun,
+  runDifferenceText,
   Sha256,
   sha256,
   sha256File,
@@ -66,11 +68,35 @@ describe("canonical JSON", () => {
   });
 
   test("differences name the place", () => {
-    expect(jsonDifferences({ a: { b: 1, c: 2 }, d: [1] }, { a: { b: 1, c: 3 }, e: 0, d: [2] })).toEqual([
-      "a.c: 2 there, 3 here",
-      "d[0]: 1 there, 2 here",
-      "e: nothing there, 0 here",
+    const differences = jsonDifferences({ a: { b: 1, c: 2 }, d: [1], f: "x" }, { a: { b: 1, c: 3 }, e: 0, d: [2] });
+    expect(differences).toEqual([
+      { code: "differs", values: { place: "a.c", there: "2", here: "3" }, message: "a.c: 2 there, 3 here" },
+      { code: "differs", values: { place: "d[0]", there: "1", here: "2" }, message: "d[0]: 1 there, 2 here" },
+      { code: "only-here", values: { place: "e", here: "0" }, message: "e: nothing there, 0 here" },
+      { code: "only-there", values: { place: "f", there: '"x"' }, message: 'f: "x" there, nothing here' },
     ]);
+    expect(differences.slice(2).map((one) => runDifferenceText(one, "zh-TW"))).toEqual([
+      "e：前者沒有，後者是 0",
+      'f：前者是 "x"，後者沒有',
+    ]);
+    // Of lists that are not alike, what is in one alone; in another order, item by item.
+    const places = (x: Json, y: Json) =>
+      jsonDifferences({ list: x }, { list: y }).map(({ code, values }) => [code, values.place]);
+    const [a, b, c] = ["a", "b", "c"].map((name) => ({ name, size: 1 }));
+    expect(places([a!, b!], [b!, c!, { ...a!, size: 2 }])).toEqual([
+      ["differs", 'list["a"].size'],
+      ["only-here", 'list["c"]'],
+    ]);
+    expect(places([a!, b!], [b!, a!])).toEqual([
+      ["differs", "list[0].name"],
+      ["differs", "list[1].name"],
+    ]);
+    expect(places([1, 2], [1, 2, 3])).toEqual([["differs", "list.length"]]);
+    expect(places([], [a!])).toEqual([["only-here", 'list["a"]']]);
+    // Words of a value are no words of the sentence.
+    const [named] = jsonDifferences({ model: "over there" }, { model: "here" });
+    expect(runDifferenceText(named!, "en")).toBe('model: "over there" in the first, "here" in the second');
+    expect(runDifferenceText(named!, "zh-TW")).toBe('模型（model）：前者是 "over there"，後者是 "here"');
   });
 });
 

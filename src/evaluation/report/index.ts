@@ -3,6 +3,7 @@
 //   runs ──► model ──► html (curves, tables, heat maps) · markdown · svg · csv, jsonl
 
 export { type Chart, type Curve, type CurvePoint, chartColours } from "./chart.ts";
+export { runDifferenceText } from "./differences.ts";
 export { type ReportFormat, reportFormats } from "./formats.ts";
 export { type ReportHtmlOptions, reportHtml } from "./html.ts";
 export { reportMarkdown } from "./markdown.ts";

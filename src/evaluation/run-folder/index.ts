@@ -1,6 +1,13 @@
 // A run folder is the truth about a run: manifest.json says what it is, rows.jsonl holds what came out, append-only.
 
-export { canonicalJson, type Json, type JsonRecord, jsonDifferences, jsonHash } from "./json.ts";
+export {
+  canonicalJson,
+  type Json,
+  type JsonDifference,
+  type JsonRecord,
+  jsonDifferences,
+  jsonHash,
+} from "./json.ts";
 export { type RunManifest, type RunSession, runDifferences, runName } from "./manifest.ts";
 export { type MergeResult, mergeRuns } from "./merge.ts";
 export { modelHashes, modelWeightBytes } from "./model-hashes.ts";

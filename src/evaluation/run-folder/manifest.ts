@@ -2,7 +2,15 @@
 // configuration, text and strategies; seed; protocol): a run is gone on with only when it agrees. `sessions` is what may
 // differ: when, where and by which command each writer ran.
 
-import { expectJson, isRecord, type Json, type JsonRecord, jsonDifferences, jsonHash } from "./json.ts";
+import {
+  expectJson,
+  isRecord,
+  type Json,
+  type JsonDifference,
+  type JsonRecord,
+  jsonDifferences,
+  jsonHash,
+} from "./json.ts";
 import type { Shard } from "./shard.ts";
 
 export const manifestName = "manifest.json";
@@ -82,7 +90,7 @@ export function decodeManifest(bytes: Uint8Array, folder: string): RunManifest {
 export function expectSameRun(there: RunManifest, here: RunManifest, folder: string): void {
   const differences = runDifferences(there, here);
   if (differences.length === 0) return;
-  const shown = differences.slice(0, 8).map((line) => `\n  ${line}`);
+  const shown = differences.slice(0, 8).map(({ message }) => `\n  ${message}`);
   const more = differences.length > shown.length ? `\n  and ${differences.length - shown.length} more` : "";
   throw new RangeError(
     `${folder}: expected the run that the folder holds, got another one; use another folder, or ask for the same.` +
@@ -90,8 +98,8 @@ export function expectSameRun(there: RunManifest, here: RunManifest, folder: str
   );
 }
 
-/** What differs between two runs, a line each. */
-export function runDifferences(there: RunManifest, here: RunManifest): string[] {
+/** What differs between two runs. */
+export function runDifferences(there: RunManifest, here: RunManifest): JsonDifference[] {
   const facts = ({ kind, identity }: RunManifest): Json => ({ kind, ...identity });
   return jsonDifferences(facts(there), facts(here));
 }

@@ -55,9 +55,9 @@ export function decodeRows(bytes: Uint8Array, folder: string): ReadRows {
   }
 }
 
-/** What differs between two rows of one key, `measured` aside. */
+/** What differs between two rows of one key, `measured` aside, a sentence each. */
 export function rowDifferences(there: RunRow, here: RunRow): string[] {
-  return jsonDifferences(result(there), result(here));
+  return jsonDifferences(result(there), result(here)).map(({ message }) => message);
 }
 
 function result(row: RunRow): Json {

@@ -3,6 +3,8 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { settingName } from "../../../src/evaluation/report/setting-names.ts";
+import type { JsonDifference } from "../../../src/evaluation/run-folder/json.ts";
 import { Choice, TextField } from "../../parts/controls.tsx";
 import { RunCharts } from "../../parts/run-charts.tsx";
 import { RunShown, Verdict } from "../../parts/run-view.tsx";
@@ -314,17 +316,59 @@ function Several(): JSX.Element {
           {differences.value.length === 0 ? (
             <p>{text.noDifferences}</p>
           ) : (
-            <>
-              <p class="hint">{text.differencesHint(ids[0]!, ids[1]!)}</p>
-              <ul class="findings mono" lang="en" data-number="differences">
-                {differences.value.map((line) => (
-                  <li key={line}>{line}</li>
-                ))}
-              </ul>
-            </>
+            <Differences all={differences.value} ids={ids} />
           )}
         </>
       )}
     </>
+  );
+}
+
+/** A row for each setting that differs, a column for each run. */
+function Differences({
+  all,
+  ids,
+}: {
+  readonly all: readonly JsonDifference[];
+  readonly ids: readonly string[];
+}): JSX.Element {
+  const text = words.value.runs;
+  const side = (value: string | undefined): JSX.Element =>
+    value === undefined ? (
+      <td>{text.nothingThere}</td>
+    ) : (
+      <td>
+        <code>{value}</code>
+      </td>
+    );
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <section class="scroll flat" aria-label={text.differences} tabIndex={0}>
+      <table class="run-table runs-differences">
+        <thead>
+          <tr>
+            <th scope="col" class="name">
+              {text.setting}
+            </th>
+            {ids.map((id) => (
+              <th scope="col" class="name" key={id}>
+                <bdi>{id}</bdi>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody data-number="differences">
+          {all.map(({ code, values: { place, there, here } }) => (
+            <tr key={place} data-difference={code}>
+              <th scope="row">
+                {settingName(place)?.[language.value]} <code>{place}</code>
+              </th>
+              {side(there)}
+              {side(here)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }

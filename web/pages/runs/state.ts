@@ -3,6 +3,7 @@
 import { computed, effect, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Chart } from "../../../src/evaluation/report/chart.ts";
 import type { RunView } from "../../../src/evaluation/report/view.ts";
+import type { JsonDifference } from "../../../src/evaluation/run-folder/json.ts";
 import type { RunManifest } from "../../../src/evaluation/run-folder/manifest.ts";
 import { parameter } from "../../shell/address.ts";
 import { askJson, findServer, server } from "../../shell/server.ts";
@@ -77,7 +78,7 @@ export type Shown =
   | { readonly kind: "ready"; readonly manifest: RunManifest; readonly view: RunView };
 export const shown: Signal<ReadonlyMap<string, Shown>> = signal(new Map<string, Shown>());
 /** Where two runs differ. */
-export const differences: Signal<readonly string[] | null> = signal(null);
+export const differences: Signal<readonly JsonDifference[] | null> = signal(null);
 
 const query = (id: string): string => `id=${encodeURIComponent(id)}`;
 
@@ -108,7 +109,7 @@ export function keepShowing(): () => void {
     const mine = ++latest;
     differences.value = null;
     if (list.value.kind !== "ready" || ids.length !== 2) return;
-    askJson<{ differences: readonly string[] }>(`runs/diff?${ids.map(query).join("&")}`).then(
+    askJson<{ differences: readonly JsonDifference[] }>(`runs/diff?${ids.map(query).join("&")}`).then(
       (answer) => {
         if (mine === latest) differences.value = answer.differences;
       },

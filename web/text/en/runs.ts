@@ -33,7 +33,8 @@ export const runs = {
   incomplete: (rows: number) => `Not complete: this is what its ${rows} rows say.`,
   manifest: "Manifest",
   differences: "In what they differ",
-  differencesHint: (there: string, here: string) => `“there” is ${there}, “here” is ${here}.`,
+  setting: "Setting",
+  nothingThere: "nothing",
   noDifferences: "Both are the same run: every setting and every hash is equal.",
   curves: "Curves",
   curveSentence: (name: string, first: string, from: string, last: string, to: string) =>
