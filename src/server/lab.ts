@@ -1,11 +1,12 @@
-// The lab's server: the built page, the built-in models' files, run folders, and compares that it runs, on 127.0.0.1 only.
-// Whatever writes, or reads outside the page, the built-in models and the runs' folder, needs the token.
+// The lab's server: the built page, the built-in models' files, run folders, and compares and trainings that it runs, on
+// 127.0.0.1 only. Whatever writes, or reads outside the page, the built-in models and the runs' folder, needs the token.
 //
 //   /              the page and its files (dist/web)
 //   /models/       index.json: the names of the built-in models; NAME/FILE: their files
 //   /api/lab       which server this is; whether the request carries the token
 //   /api/runs      run-routes.ts
 //   /api/compare   compare-routes.ts (with the token)
+//   /api/train     training-routes.ts (with the token)
 
 import { randomBytes } from "node:crypto";
 import type { Server } from "node:http";
@@ -24,6 +25,8 @@ import { guard, hasToken, tokenGuard } from "./guard.ts";
 import { runRoutes } from "./run-routes.ts";
 import { RunStore } from "./run-store.ts";
 import { pathParts, readStaticFile, typeOf } from "./static-files.ts";
+import { TrainingJobs } from "./training-jobs.ts";
+import { trainingRoutes } from "./training-routes.ts";
 
 export interface LabOptions {
   /** The folder of the built page. */
@@ -73,7 +76,8 @@ export async function startLab(options: LabOptions): Promise<Lab> {
   const store = new RunStore(resolve(options.runs ?? "longhand-runs"));
   const { version } = packageJson;
   const jobs = new CompareJobs({ store, models, version, session: thisMachine() });
-  const app = labApp({ page: options.page, models, store, jobs, token, port: () => port });
+  const trainings = new TrainingJobs();
+  const app = labApp({ page: options.page, models, store, jobs, trainings, token, port: () => port });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   const last = first === 0 ? 0 : Math.min(65535, first + portsTried - 1);
   for (let tried = first; ; tried++) {
@@ -87,7 +91,7 @@ export async function startLab(options: LabOptions): Promise<Lab> {
   let closing: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closing ??= (async () => {
-      await jobs.close();
+      await Promise.all([jobs.close(), trainings.close()]);
       await new Promise<void>((done) => {
         server.close(() => done());
         server.closeAllConnections();
@@ -122,11 +126,12 @@ interface LabParts {
   readonly models: BuiltInModels;
   readonly store: RunStore;
   readonly jobs: CompareJobs;
+  readonly trainings: TrainingJobs;
   readonly token: string;
   readonly port: () => number;
 }
 
-function labApp({ page, models, store, jobs, token, port }: LabParts): Hono {
+function labApp({ page, models, store, jobs, trainings, token, port }: LabParts): Hono {
   const app = new Hono();
   app.use(guard(port));
   app.get("/api/lab", (c) => {
@@ -136,6 +141,8 @@ function labApp({ page, models, store, jobs, token, port }: LabParts): Hono {
   app.route("/api/runs", runRoutes(store, packageJson.version));
   app.use("/api/compare/*", tokenGuard(token));
   app.route("/api/compare", compareRoutes(jobs));
+  app.use("/api/train/*", tokenGuard(token));
+  app.route("/api/train", trainingRoutes(trainings));
   app.all("/api/*", (c) => c.notFound());
   app.get("/models/index.json", async (c) => {
     c.header("cache-control", "no-store");

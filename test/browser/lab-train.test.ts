@@ -76,37 +76,59 @@ describe.skipIf(chromiumPath === null)(`the lab's Train page (skipped: ${whyNoBr
     await expectSound(opened, look);
   });
 
-  test("50 steps of a text of one's own end in the library's loss, and in a model to take away", async () => {
-    const text = seededText(4000);
-    await using opened = await open("lang=en&train=alibi&length=32&batch=2&tokens=3200&seed=7");
-    const { page, errors, elsewhere } = opened;
-    await page.setInputFiles('input[type="file"]', {
-      name: "own.txt",
-      mimeType: "text/plain",
-      buffer: Buffer.from(text),
-    });
-    await page.getByText("The text is own.txt, ").waitFor();
+  test.each([
+    ["this page", "wasm", "It is read in this page and goes nowhere."],
+    ["the server", "server", "It goes to the lab's server on this computer, and nowhere else."],
+  ])(
+    "50 steps of a text of one's own in %s end in the library's loss, and in a model to take away",
+    async (_, device, note) => {
+      const text = seededText(4000);
+      const token = device === "server" ? `#token=${lab.token}` : "";
+      await using opened = await open(
+        `lang=en&train=alibi&length=32&batch=2&tokens=3200&seed=7&device=${device}${token}`,
+      );
+      const { page, errors, elsewhere } = opened;
+      await page.getByText(note).waitFor();
+      await page.setInputFiles('input[type="file"]', {
+        name: "own.txt",
+        mimeType: "text/plain",
+        buffer: Buffer.from(text),
+      });
+      await page.getByText("The text is own.txt, ").waitFor();
+      await page.getByRole("button", { name: "Train", exact: true }).click();
+      await reached(page, "alibi", "ended");
+      expect(await shown(page, "alibi", "step")).toBe("50 of 50");
+      const own = await losses(
+        { encoding: ["alibi"], size: "tiny", length: 32, batchSize: 2, tokens: 3200, seed: 7, ...bytesWithBos },
+        textDocument(new TextDecoder().decode(text)),
+      );
+      expect(own).toHaveLength(50);
+      expect(Math.abs(Number(await shown(page, "alibi", "loss")) - own[49]!)).toBeLessThan(1e-4);
+      // 190 bytes are kept: enough for four times the training length.
+      expect(await page.locator('[data-lengths="alibi"] td').allTextContents()).toHaveLength(3);
+      const taken = page.waitForEvent("download");
+      await page.getByRole("button", { name: "Download the model" }).click();
+      const download = await taken;
+      expect(download.suggestedFilename()).toBe("longhand-alibi-50.zip");
+      const bytes = readFileSync(await download.path());
+      for (const name of ["config.json", "model.safetensors", "tokenizer.json"]) {
+        expect(bytes.includes(`longhand-alibi-50/${name}`), name).toBe(true);
+      }
+      expect(errors).toEqual([]);
+      expect(elsewhere).toEqual([]);
+    },
+  );
+
+  test("without the token the server is no choice, and a link that names it trains in the page", async () => {
+    await using opened = await open("lang=en&on=copy&largest=5&batch=2&tokens=34&train=none");
+    const { page, errors } = opened;
+    const places = page.getByLabel("Computed on").locator("option");
+    expect(await places.allTextContents()).not.toContain("This computer, by the lab's server");
+    await page.goto(`${lab.address}?page=train&lang=en&on=copy&largest=5&batch=2&tokens=34&train=none&device=server`);
+    await page.getByText("This page may not use a server").waitFor();
     await page.getByRole("button", { name: "Train", exact: true }).click();
-    await reached(page, "alibi", "ended");
-    expect(await shown(page, "alibi", "step")).toBe("50 of 50");
-    const own = await losses(
-      { encoding: ["alibi"], size: "tiny", length: 32, batchSize: 2, tokens: 3200, seed: 7, ...bytesWithBos },
-      textDocument(new TextDecoder().decode(text)),
-    );
-    expect(own).toHaveLength(50);
-    expect(Math.abs(Number(await shown(page, "alibi", "loss")) - own[49]!)).toBeLessThan(1e-4);
-    // 190 bytes are kept: enough for four times the training length.
-    expect(await page.locator('[data-lengths="alibi"] td').allTextContents()).toHaveLength(3);
-    const taken = page.waitForEvent("download");
-    await page.getByRole("button", { name: "Download the model" }).click();
-    const download = await taken;
-    expect(download.suggestedFilename()).toBe("longhand-alibi-50.zip");
-    const bytes = readFileSync(await download.path());
-    for (const name of ["config.json", "model.safetensors", "tokenizer.json"]) {
-      expect(bytes.includes(`longhand-alibi-50/${name}`), name).toBe(true);
-    }
+    await reached(page, "none", "ended");
     expect(errors).toEqual([]);
-    expect(elsewhere).toEqual([]);
   });
 
   test("a run is held, goes a step, is dropped and stopped; a link says what was chosen", async () => {

@@ -47,13 +47,14 @@ export function findServer(): Promise<void> {
 /** Asks the server; its words are the error's when it refuses. */
 export async function ask(
   path: string,
-  options: { method?: string; body?: unknown; signal?: AbortSignal } = {},
+  options: { method?: string; body?: unknown; form?: FormData; signal?: AbortSignal } = {},
 ): Promise<Response> {
-  const { method = "GET", body, signal: abort } = options;
+  const { method = "GET", body, form, signal: abort } = options;
   const answer = await fetch(`./api/${path}`, {
     method,
     headers: { [tokenHeader]: token, ...(body === undefined ? {} : { "content-type": "application/json" }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(form === undefined ? {} : { body: form }),
     ...(abort === undefined ? {} : { signal: abort }),
   });
   if (!answer.ok) throw new Error((await answer.text()).trim() || `HTTP ${answer.status}`);

@@ -1,8 +1,9 @@
-// The train page's state: what is to be trained, in the address; the runs, each in a worker of its own, which go on while
-// other pages are looked at.
+// The train page's state: what is to be trained, in the address; the runs, each in a worker of its own or with the lab's
+// server, which go on while other pages are looked at.
 
 import { computed, type ReadonlySignal, type Signal, signal, batch as together } from "@preact/signals";
 import type { LengthPoint } from "../../../src/evaluation/length-test.ts";
+import type { TrainingAsk, TrainingData, TrainingWord } from "../../../src/evaluation/live-training.ts";
 import {
   bytesWithBos,
   canDrop,
@@ -20,7 +21,8 @@ import { createTask, taskLength } from "../../../src/training/tasks/index.ts";
 import { mayHaveAdapter } from "../../parts/adapter.ts";
 import { download } from "../../parts/download.ts";
 import { parameter } from "../../shell/address.ts";
-import type { FromWorker, ToWorker, TrainingData } from "./messages.ts";
+import { server } from "../../shell/server.ts";
+import { inWorker, onServer, type Place } from "./places.ts";
 
 const encodingsText: Signal<string> = parameter("train", "rope,alibi,none");
 export const size: Signal<string> = parameter("size", "tiny");
@@ -32,6 +34,7 @@ export const batch: Signal<string> = parameter("batch", "");
 export const source: Signal<string> = parameter("on", "text");
 export const largest: Signal<string> = parameter("largest", "10");
 export const device: Signal<string> = parameter("device", "wasm");
+export const mayUseServer: ReadonlySignal<boolean> = computed(() => server.value?.hasToken === true);
 /** A text of one's own; it stays in this page. */
 export const ownText: Signal<{ readonly name: string; readonly bytes: Uint8Array } | null> = signal(null);
 
@@ -105,7 +108,7 @@ export interface Run {
   /** What the last test said, and after which step. */
   readonly test: Signal<{ readonly trained: number; readonly points: readonly LengthPoint[] } | null>;
   readonly error: Signal<string | null>;
-  ask(kind: Exclude<ToWorker["kind"], "start">): void;
+  ask(kind: TrainingAsk): void;
   end(): void;
 }
 
@@ -122,8 +125,12 @@ export const active: ReadonlySignal<readonly Run[]> = computed(() =>
 let nextId = 0;
 
 function startRun(recipe: TrainingRecipe, data: TrainingData, models: number, held: boolean): Run {
-  const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
-  const say = (message: ToWorker): void => worker.postMessage(message);
+  const question = { recipe, data, held };
+  const heard = (word: TrainingWord): void => soon(() => hear(run, word));
+  const place: Place =
+    device.value === "server" && mayUseServer.value
+      ? onServer(question, heard)
+      : inWorker(question, device.value === "webgpu" && mayHaveAdapter() ? "webgpu" : "wasm", models, heard);
   const run: Run = {
     id: nextId++,
     encoding: recipe.encoding[0]!,
@@ -138,19 +145,8 @@ function startRun(recipe: TrainingRecipe, data: TrainingData, models: number, he
     gradientNorm: signal<number | null>(null),
     test: signal<{ trained: number; points: readonly LengthPoint[] } | null>(null),
     error: signal<string | null>(null),
-    ask: (kind) => say({ kind }),
-    end: () => worker.terminate(),
+    ...place,
   };
-  worker.onmessage = ({ data: message }: MessageEvent<FromWorker>) => soon(() => hear(run, message));
-  worker.onerror = (event) => soon(() => hear(run, { kind: "error", message: event.message }));
-  say({
-    kind: "start",
-    recipe,
-    data,
-    provider: device.value === "webgpu" && mayHaveAdapter() ? "webgpu" : "wasm",
-    models,
-    held,
-  });
   return run;
 }
 
@@ -168,27 +164,27 @@ function soon(change: () => void): void {
   }, 250);
 }
 
-function hear(run: Run, message: FromWorker): void {
-  switch (message.kind) {
+function hear(run: Run, word: TrainingWord): void {
+  switch (word.kind) {
     case "progress":
-      run.step.value = message.step;
-      run.dropAt.value = message.dropAt;
-      run.tokensPerSecond.value = message.tokensPerSecond;
-      run.phase.value = message.ended ? "ended" : message.held ? "held" : "running";
+      run.step.value = word.step;
+      run.dropAt.value = word.dropAt;
+      run.tokensPerSecond.value = word.tokensPerSecond;
+      run.phase.value = word.ended ? "ended" : word.held ? "held" : "running";
       break;
     case "row":
-      if (message.row.kind !== "train") break;
-      run.losses.value = [...run.losses.value, [message.row.tokens, message.row.loss]];
-      run.gradientNorm.value = message.row.gradientNorm;
+      if (word.row.kind !== "train") break;
+      run.losses.value = [...run.losses.value, [word.row.tokens, word.row.loss]];
+      run.gradientNorm.value = word.row.gradientNorm;
       break;
     case "lengths":
-      run.test.value = { trained: message.trained, points: message.points };
+      run.test.value = { trained: word.trained, points: word.points };
       break;
     case "model":
-      void saveFiles(`longhand-${run.encoding}-${run.step.value}`, message.files);
+      void saveFiles(`longhand-${run.encoding}-${run.step.value}`, word.files);
       break;
     case "error":
-      run.error.value = message.message;
+      run.error.value = word.message;
       run.phase.value = "failed";
   }
 }

@@ -1,4 +1,4 @@
-// Train: small models side by side, one an encoding, in this page.
+// Train: small models side by side, one an encoding, in this page or by the lab's server.
 
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
@@ -8,6 +8,7 @@ import { Choice, Switch, TextField } from "../../parts/controls.tsx";
 import { useDropping } from "../../parts/dropping.ts";
 import { short, whole } from "../../shell/numbers.ts";
 import { words } from "../../shell/preferences.ts";
+import { findServer } from "../../shell/server.ts";
 import { Chart, type Curve } from "./chart.tsx";
 import {
   active,
@@ -17,6 +18,7 @@ import {
   device,
   largest,
   length,
+  mayUseServer,
   ownText,
   plan,
   type Run,
@@ -90,6 +92,7 @@ function Settings(): JSX.Element {
   useEffect(() => {
     if (device.value === "webgpu") findAdapter();
   }, [device.value]);
+  useEffect(() => void findServer(), []);
   return (
     <form
       class="card controls"
@@ -137,21 +140,23 @@ function Settings(): JSX.Element {
           value={tokens}
           options={numbers([100_000, 200_000, 500_000, 1_000_000, 4_000_000], tokens.value)}
         />
+        <Choice
+          label={text.device}
+          value={device}
+          options={[
+            ...(mayUseServer.value || device.value === "server" ? [{ value: "server", label: text.server }] : []),
+            { value: "wasm", label: text.wasm },
+            ...(mayHaveAdapter() || device.value === "webgpu" ? [{ value: "webgpu", label: text.webgpu }] : []),
+          ]}
+        />
       </div>
+      {device.value === "server" && !mayUseServer.value ? <p class="hint">{text.noServer}</p> : null}
       {task.value === null ? <TextSource /> : null}
       <details class="train-more">
         <summary>{text.more}</summary>
         <div class="row">
           <TextField label={text.seed} value={seed} numeric />
           <TextField label={text.batch} value={batch} numeric hint={text.batchHint} />
-          <Choice
-            label={text.device}
-            value={device}
-            options={[
-              { value: "wasm", label: text.wasm },
-              ...(mayHaveAdapter() || device.value === "webgpu" ? [{ value: "webgpu", label: text.webgpu }] : []),
-            ]}
-          />
         </div>
         {mayHaveAdapter() ? null : <p class="hint">{text.noWebgpu}</p>}
       </details>
@@ -160,7 +165,9 @@ function Settings(): JSX.Element {
           {error}
         </p>
       )}
-      {chosen.value.length > cores ? <p class="hint">{text.tooMany(chosen.value.length, cores)}</p> : null}
+      {chosen.value.length > cores && device.value !== "server" ? (
+        <p class="hint">{text.tooMany(chosen.value.length, cores)}</p>
+      ) : null}
       {chosen.value.length === 0 ? <p class="hint">{text.nothingChosen}</p> : null}
       <div class="actions train-start">
         <button type="submit" class="train-main" disabled={plan.value.recipes.length === 0 || starting.value}>
@@ -264,7 +271,7 @@ function TextSource(): JSX.Element {
             {text.useSample}
           </button>
         )}
-        <small>{text.textNote}</small>
+        <small>{device.value === "server" && mayUseServer.value ? text.textNoteServer : text.textNote}</small>
       </fieldset>
       <details class="train-more">
         <summary>{text.paste}</summary>

@@ -3,7 +3,7 @@
 export const train = {
   name: "Train",
   title: "Train short, test long",
-  lead: "Small models of bytes learn side by side in this page, from the same first weights and on the same batches: only their position encoding differs. See how fast each one learns and what it makes of lengths it never met. Hold them, take single steps, and drop the encoding whenever you like.",
+  lead: "Small models of bytes learn side by side, from the same first weights and on the same batches: only their position encoding differs. See how fast each one learns and what it makes of lengths it never met. Hold them, take single steps, and drop the encoding whenever you like.",
   encodings: "Position encodings",
   names: {
     none: "None (NoPE)",
@@ -39,9 +39,12 @@ export const train = {
   },
   largest: "Largest size in training",
   device: "Computed on",
-  wasm: "Processor (WebAssembly)",
+  server: "This computer, by the lab's server",
+  wasm: "Processor, in this page (WebAssembly)",
   webgpu: "Graphics card (WebGPU)",
   noWebgpu: "This browser offers no WebGPU.",
+  noServer:
+    "This page may not use a server: it was not opened by the address that longhand lab shows. It trains in this page instead.",
   more: "More settings",
   sample: "The text is Moby-Dick, which comes with the lab: 1.2 MB, a twentieth of it kept for tests.",
   own: (name: string, bytes: string) => `The text is ${name}, ${bytes} bytes, the last twentieth of it kept for tests.`,
@@ -51,6 +54,7 @@ export const train = {
   choose: "choose a file",
   paste: "Or paste a text",
   textNote: "It is read in this page and goes nowhere.",
+  textNoteServer: "It goes to the lab's server on this computer, and nowhere else.",
   useSample: "Back to Moby-Dick",
   tooMany: (models: number, cores: number) =>
     `${models} models share the ${cores} ${cores === 1 ? "core" : "cores"} of this machine: each will be slower.`,
