@@ -123,7 +123,7 @@ describe.skipIf(chromiumPath === null)(`the lab's Train page (skipped: ${whyNoBr
     await using opened = await open("lang=en&on=copy&largest=5&batch=2&tokens=34&train=none");
     const { page, errors } = opened;
     const places = page.getByLabel("Computed on").locator("option");
-    expect(await places.allTextContents()).not.toContain("This computer, by the lab's server");
+    expect(await places.allTextContents()).not.toContain("The lab's server");
     await page.goto(`${lab.address}?page=train&lang=en&on=copy&largest=5&batch=2&tokens=34&train=none&device=server`);
     await page.getByText("This page may not use a server").waitFor();
     await page.getByRole("button", { name: "Train", exact: true }).click();
