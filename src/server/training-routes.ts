@@ -52,7 +52,11 @@ export function trainingRoutes(jobs: TrainingJobs): Hono {
 
 async function questionOf(c: Context): Promise<ReturnType<typeof trainingQuestion>> {
   const form = await c.req.parseBody().catch(() => ({}) as Record<string, string | File>);
-  const { question, train, validation } = form;
+  const { question, train, validation, ...rest } = form;
+  const unknown = Object.keys(rest)[0];
+  if (unknown !== undefined) {
+    throw new RangeError(`train: expected a form of question, train and validation, got ${JSON.stringify(unknown)}`);
+  }
   if (typeof question !== "string") throw new RangeError("train: expected a form with a question, got none");
   let value: unknown;
   try {
