@@ -233,6 +233,7 @@ describe("what is no question", () => {
     ["sizes of the task", { ...task, sizes: [5, 1] }, {}, /sizes/],
     ["one of both", task, { train: bytes, validation: bytes }, /expected a text or a task, got both/],
     ["both parts", { recipe, held: true }, { train: bytes }, /expected a text's parts train and validation, got one/],
+    ["known parts", task, { weights: bytes }, /expected a form of question, train and validation, got "weights"/],
     [
       "enough text",
       { recipe, held: true },
