@@ -25,7 +25,8 @@ export interface Capabilities {
   readonly computes: readonly Dtype[];
   /** Whether weights may be FileWeight. */
   readonly fileWeights: boolean;
-  /** Whether attention keeps no scores in memory. */
+  /** Whether many queries attend the fastest without scores in memory. Where not, a decoder's program gives its heads
+   *  neutral sinks, and its chunks are as small as the scores ask for. */
   readonly fusedAttention: boolean;
 }
 

@@ -57,6 +57,8 @@ export interface DecoderSessions {
   readonly spareRows: number;
   /** The caches of layers with a window. */
   readonly windows: readonly WindowCache[];
+  /** Whether the backend's attention keeps a chunk's scores in memory; false when absent. */
+  readonly keepsScores?: boolean;
   /** The same graph without losses, with rounded activations and other kernels, over the same cache; loaded when it is
    *  first wanted. */
   readonly fast?: () => Promise<Session>;
@@ -96,6 +98,7 @@ export class Decoder {
   readonly #sizes: (length: number) => Record<string, number>;
   readonly #loadFast: (() => Promise<Session>) | undefined;
   #fast: Session | undefined;
+  readonly #keepsScores: boolean;
   readonly #spec: ModelSpec;
   readonly #limit: number;
   #capacity: number;
@@ -111,6 +114,7 @@ export class Decoder {
   constructor(sessions: DecoderSessions, spec: ModelSpec, capacity: number, limit: number) {
     this.#exact = sessions.exact;
     this.#loadFast = sessions.fast;
+    this.#keepsScores = sessions.keepsScores ?? false;
     this.#spec = spec;
     this.#capacity = capacity;
     this.#limit = limit;
@@ -319,7 +323,9 @@ export class Decoder {
     const has = (name: string): boolean => inputs.some((input) => input.name === name);
     const views = layers.some(({ group }) => has(`viewMask.${group}.0`));
     const keepsScores =
-      views || layers.some(({ attention, group }) => attention.softcap !== null || has(`bias.${group}`));
+      views ||
+      this.#keepsScores ||
+      layers.some(({ attention, group }) => attention.softcap !== null || has(`bias.${group}`));
     if (!keepsScores) return 512;
     const heads = Math.max(...layers.map(({ attention }) => attention.numHeads));
     // Views' scores stand there three times: of each view, side by side, and as a softmax.

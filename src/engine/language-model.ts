@@ -135,7 +135,15 @@ export async function createLanguageModel(
   const { precision, form } = choosePrecision(options, checkpoint);
   const { initial, limit } = chooseCapacity(options);
   const attentionBias = options.attentionBias ?? "columns";
-  const common = { queryFactors: true, windowCaches: true, attentionBias, ...form } as const;
+  // Where the kernel without scores is the slower one, sinks choose the other.
+  const keepsScores = !backend.capabilities.fusedAttention;
+  const common = {
+    queryFactors: true,
+    windowCaches: true,
+    attentionBias,
+    neutralSinks: keepsScores,
+    ...form,
+  } as const;
   const program = buildDecoder(spec, common);
   const learned = await readLearnedPositions(checkpoint);
   const { signal, onProgress, threads } = options;
@@ -166,12 +174,13 @@ export async function createLanguageModel(
   /** The same weights once more, in a program with a cache of its own whose keys are not turned. */
   const loadViews = async (): Promise<Decoder> => {
     const groups = viewedGroups(checkpoint.description);
-    const viewed = buildDecoder(spec, { ...common, keyViews: { groups, count: viewCount } });
+    // Views have kernels of their own, without sinks.
+    const viewed = buildDecoder(spec, { ...common, neutralSinks: false, keyViews: { groups, count: viewCount } });
     const others = new Map([...viewed.parameters].filter(([name]) => !inPlace.has(name)));
     const weights = new Map([...inPlace, ...(await readParameters({ parameters: others }, checkpoint))]);
     const options = { sizes: cacheSizes(viewed, initial), ...shared, ownsWeights: true };
     const session = await backend.load(viewed.graph, weights, options);
-    return new Decoder({ ...viewed, exact: session }, spec, initial, limit);
+    return new Decoder({ ...viewed, exact: session, keepsScores }, spec, initial, limit);
   };
   return new LanguageModel({
     checkpoint,
@@ -181,7 +190,12 @@ export async function createLanguageModel(
     attentionBias,
     // What positions are made of is fed in, not a parameter.
     unused: checkpoint.unusedTensors([...weightsOf(program), ...learned.weights]),
-    decoder: new Decoder({ exact, spareRows, windows, ...(fast === undefined ? {} : { fast }) }, spec, initial, limit),
+    decoder: new Decoder(
+      { exact, spareRows, windows, keepsScores, ...(fast === undefined ? {} : { fast }) },
+      spec,
+      initial,
+      limit,
+    ),
     loadViews,
   });
 }

@@ -25,7 +25,7 @@ export interface DecoderOptions extends MatrixOptions {
   /** Adds an input "queryFactors.G" [tokens] to every group with attention: a factor on each query. */
   readonly queryFactors?: boolean;
   /** Gives every head a sink of −1e30, which adds exactly nothing to a softmax, and makes ONNX Runtime choose the kernel
-   *  that is faster for one query; slower and quadratic in memory for many. */
+   *  with scores in memory: faster for one query, and in WebAssembly for many; natively slower for many. */
   readonly neutralSinks?: boolean;
   /** How ALiBi enters: as channels of queries and keys when absent; "dense" takes any bias by distance in its place, and
    *  keeps [H, T, S] in memory. */
