@@ -4,6 +4,7 @@
 //   node --import ./scripts/ts-hook.mjs experiments/length-generalisation.ts --out rows.jsonl
 //     [--tasks copy,reverse,recall,passkey] [--encodings none,sinusoidal,learned,t5,alibi,rope,drope] [--seeds 1,2,3]
 //     [--steps N] [--rate 0.002] [--batch N] [--size tiny] [--count 100] [--threads 1] [--table]
+//     [--svg experiments/figures/passkey.svg], of one task
 //
 // A line of the file is one finished run: its settings, the accuracy at a few steps (how fast it learned), and a result
 // for each size. Runs that are in the file are skipped, so this can be stopped and started; --table only prints.
@@ -32,6 +33,7 @@ import {
   widthScaledWeights,
   wilsonInterval,
 } from "../src/training/index.ts";
+import { lineChart, writeFigure } from "./support/line-chart.ts";
 
 type EncodingName = RecipeEncoding | "drope";
 const dropShare = 0.8;
@@ -95,8 +97,13 @@ const { values } = parseArgs({
     count: { type: "string", default: "100" },
     threads: { type: "string", default: "1" },
     table: { type: "boolean", default: false },
+    svg: { type: "string" },
   },
 });
+if (values.svg !== undefined && values.tasks.includes(",")) {
+  console.error("length-generalisation: expected one task for --svg, got several");
+  process.exit(2);
+}
 if (values.out === undefined) {
   console.error("length-generalisation: expected --out FILE, where rows are kept");
   process.exit(2);
@@ -271,4 +278,28 @@ for (const settings of values.table ? [] : wanted) {
     `${row.task} ${row.encoding} seed ${row.seed}, ${row.seconds.toFixed(0)} s (training ${row.trainingSeconds.toFixed(0)} s): ${last}`,
   );
 }
-printTable(readRows().filter((row) => keys.has(keyOf(row))));
+const finished = readRows().filter((row) => keys.has(keyOf(row)));
+printTable(finished);
+if (values.svg !== undefined) {
+  const { train, task } = finished[0]!;
+  const series = [...new Set(finished.map((row) => row.encoding))].map((encoding) => {
+    const runs = finished.filter((row) => row.encoding === encoding);
+    return {
+      name: encoding,
+      points: runs[0]!.results.map(({ size }, i) => {
+        const shares = runs.map(({ results }) => 100 * results[i]!.accuracy);
+        const mean = shares.reduce((sum, x) => sum + x, 0) / shares.length;
+        return { x: size, y: mean, low: Math.min(...shares), high: Math.max(...shares) };
+      }),
+    };
+  });
+  writeFigure(
+    values.svg,
+    lineChart({
+      title: `${task}: whole answers right, trained up to ${train[1]}`,
+      xLabel: createTask(task).unit,
+      yLabel: "%",
+      series,
+    }),
+  );
+}
