@@ -85,7 +85,7 @@ export class LiveTraining {
       // Of a batch of thousands of tokens a step's own loss is smooth enough to look at.
       rowEvery: 1,
       validation: async (trainer) => {
-        const points = await test.run(trainer);
+        const points = await speed.beside(() => test.run(trainer));
         onWord({ kind: "lengths", trained: test.trained, points });
         progress(run);
         const { loss, accuracy } = points[0]!;
@@ -145,10 +145,22 @@ function sourceOf(data: TrainingData, recipe: TrainingRecipe): { data: BatchSour
 }
 
 /** Tokens a second of steps alone, mostly of the last ten. */
-function speedometer(tokens: number): { begin(): void; end(): void; now(): number | null } {
+function speedometer(tokens: number): {
+  begin(): void;
+  end(): void;
+  /** Does something within a step that is no part of it. */
+  beside<T>(act: () => Promise<T>): Promise<T>;
+  now(): number | null;
+} {
   let since = 0;
   let mean: number | null = null;
   return {
+    async beside(act) {
+      const started = performance.now();
+      const result = await act();
+      since += performance.now() - started;
+      return result;
+    },
     begin() {
       since = performance.now();
     },

@@ -215,6 +215,23 @@ describe("attention", () => {
   });
 });
 
+test("causal attention over whole sequences of a known length is made of blocks, but on WebGPU", () => {
+  const kernels = (length: number | string, causal: boolean, target: "cpu" | "wasm" | "webgpu"): string[] => {
+    const g = graphBuilder();
+    const x = g.input("x", "f32", [2, length, 32]);
+    g.output("out", g.attention({ query: x, key: x, value: x }, { numHeads: 2, scale: 1, causal }).output);
+    const ops = lowerToOnnx(g.build(), { target }).model.nodes.map(({ op }) => op);
+    return ops.filter((op) => ["GroupQueryAttention", "Softmax"].includes(op));
+  };
+  for (const target of ["cpu", "wasm"] as const) {
+    // 150 rows: blocks of 64, 64 and 22.
+    expect(kernels(150, true, target)).toEqual(["Softmax", "Softmax", "Softmax"]);
+    expect(kernels("tokens", true, target)).toEqual(["GroupQueryAttention"]);
+    expect(kernels(150, false, target)).toEqual(["GroupQueryAttention"]);
+  }
+  expect(kernels(150, true, "webgpu")).toEqual(["GroupQueryAttention"]);
+});
+
 test("what layers share is computed once", () => {
   const g = graphBuilder("shared");
   let x = g.input("x", "f32", ["batch", "tokens", 32]);

@@ -2,7 +2,7 @@
 // probabilities, smaller ops elsewhere.
 
 import { scalar } from "../../tensor/index.ts";
-import { blockAttention, blockAttentionGradient } from "../attention-blocks.ts";
+import { blockAttention, blockAttentionGradient, isBlockAttention } from "../attention-blocks.ts";
 import type { GraphBuilder } from "../builder.ts";
 import { decomposeAttention } from "../decompose.ts";
 import type { Dim } from "../dims.ts";
@@ -20,12 +20,22 @@ export const attentionLowering: { readonly [O in "rotary" | "attention" | "atten
     }),
   attention: (emit, inputs, node) => {
     if (emit.keepsProbabilities(node)) return fromBlocks(emit, node);
+    if (!emit.recomputesProbabilities(node) && isWholeSequence(emit.target, node)) return fromBlocks(emit, node);
     if (attendsElsewhere(emit.target, node)) return attentionElsewhere(emit, inputs, node);
     return hasFusedAttention(emit.target, node) ? fusedAttention(emit, inputs, node) : plainAttention(emit, node);
   },
   attentionGradient: (emit, _, node) =>
     inlined(emit, node.inputs, (g, inputs) => blockAttentionGradient(g, inputs, node.attributes)),
 };
+
+/** Whether a causal attention is over sequences of one known length, without a past: blocks leave out what the mask hides,
+ *  and no block's scores are more than 128 rows. The flash kernel computes those too, to numbers so small that processors
+ *  are slow at them: in WebAssembly, which cannot flush them, it takes seven times as long. */
+function isWholeSequence(target: OnnxTarget, { inputs, attributes }: NodeOf<"attention">): boolean {
+  const { query, key } = inputs;
+  const isKnown = typeof query.shape[1] === "number" && (key === undefined || key.shape[1] === query.shape[1]);
+  return target !== "webgpu" && query.dtype === "f32" && attributes.causal && isKnown && isBlockAttention(inputs);
+}
 
 function rotaryNode(
   emit: Emitter,

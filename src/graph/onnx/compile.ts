@@ -88,10 +88,12 @@ function cacheWriters(graph: Graph, target: OnnxTarget): Set<Node> {
   return out;
 }
 
-/** The attentions whose probabilities a gradient of the same inputs wants to be kept. */
-function keptAttentions(graph: Graph): Set<Node> {
+/** The attentions with a gradient of the same inputs that wants their probabilities to be kept, or works them out again. */
+function attentionsWithGradient(graph: Graph, recompute: boolean): Set<Node> {
   const shared = ["query", "key", "value", "cos", "sin", "bias"] as const;
-  const gradients = graph.nodes.filter((node) => node.op === "attentionGradient" && !node.attributes.recompute);
+  const gradients = graph.nodes.filter(
+    (node) => node.op === "attentionGradient" && node.attributes.recompute === recompute,
+  );
   const out = new Set<Node>();
   for (const node of graph.nodes) {
     if (node.op !== "attention" || !isBlockAttention(node.inputs)) continue;
@@ -132,11 +134,13 @@ export function lowerToOnnx(graph: Graph, options: OnnxOptions = {}): OnnxProgra
 
   const target = options.target ?? "cpu";
   const writers = options.ownBuffers === true ? cacheWriters(graph, target) : new Set<Node>();
-  const kept = keptAttentions(graph);
+  const kept = attentionsWithGradient(graph, false);
+  const recomputed = attentionsWithGradient(graph, true);
   const fusions = findFusions(graph, target);
   const emit: Emitter = {
     target,
     keepsProbabilities: (node) => kept.has(node),
+    recomputesProbabilities: (node) => recomputed.has(node),
     writesCache: (node) => writers.has(node),
     node: (op, inputs, attributes = {}, nodeOptions = {}) => emit.nodes(op, inputs, attributes, nodeOptions)[0]!,
     nodes(op, inputs, attributes, { domain = "", outputs = 1 }: NodeOptions) {

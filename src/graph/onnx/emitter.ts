@@ -41,6 +41,9 @@ export interface Emitter {
   writesCache(node: NodeOf<"attention">): boolean;
   /** Whether a gradient of this attention wants its probabilities to be kept: both are then made from the same nodes. */
   keepsProbabilities(node: NodeOf<"attention">): boolean;
+  /** Whether a gradient of this attention works its probabilities out again: the attention is then not made from the same
+   *  nodes, which would keep them. */
+  recomputesProbabilities(node: NodeOf<"attention">): boolean;
   /** Builds ops in a graph of its own over these values and lowers them in place. */
   inline(inputs: readonly Value[], build: (g: GraphBuilder, inputs: readonly Value[]) => readonly Value[]): string[];
 }
