@@ -38,7 +38,8 @@ import { lineChart, writeFigure } from "./support/line-chart.ts";
 type EncodingName = RecipeEncoding | "drope";
 const dropShare = 0.8;
 
-/** What each task is trained and tested at, and how long a run is until most encodings do it in distribution. */
+/** What each task is trained and tested at, and how long a run is until most encodings do it in distribution; recall is
+ *  done by none at this size, see LOG.md. */
 interface Plan {
   readonly options?: object;
   readonly train: readonly [number, number];
