@@ -10,7 +10,7 @@ import { extensionOf, modelFilesOf, opened } from "../formats/model-files.ts";
 import { openModel } from "../formats/open-model.ts";
 import { readSafetensorsAmong } from "../formats/safetensors/index.ts";
 import { exitCodes } from "./failure.ts";
-import { tokenCountOrMultiple } from "./options.ts";
+import { languageOption, tokenCountOrMultiple } from "./options.ts";
 import { palette, terminalWidth } from "./terminal.ts";
 
 interface Options {
@@ -52,7 +52,7 @@ export function addDoctor(program: Command): void {
     )
     .option("--fix", "repair what can be repaired; the old file is kept beside the new one")
     .option("--json", "print one JSON document")
-    .addOption(new Option("--lang <language>", "language of the findings").choices(["en", "zh-TW"]).default("en"))
+    .addOption(languageOption("the findings"))
     .addHelpText("after", help)
     .action(async (model: string, options: Options) => {
       const read = await inputOf(model, options);

@@ -18,7 +18,7 @@ import { openModel } from "../formats/open-model.ts";
 import { verifyExport } from "./export-verify.ts";
 import { exitCodes } from "./failure.ts";
 import { interruptible } from "./interrupt.ts";
-import { numberAtLeast, tokenCount } from "./options.ts";
+import { languageOption, numberAtLeast, tokenCount } from "./options.ts";
 import { type ProgressLine, progressLine } from "./progress.ts";
 import { palette, terminalWidth } from "./terminal.ts";
 
@@ -84,7 +84,7 @@ export function addExport(program: Command): void {
     )
     .option("--threads <n>", "threads of --verify", tokenCount)
     .option("--json", "print one JSON document")
-    .addOption(new Option("--lang <language>", "language of what is printed").choices(["en", "zh-TW"]).default("en"))
+    .addOption(languageOption("what is printed"))
     .addHelpText("after", help)
     .action((path: string, flags: Flags) => interruptible((signal) => run(path, flags, signal)));
 }

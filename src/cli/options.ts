@@ -1,6 +1,6 @@
 // Values on the command line, checked where they are read.
 
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 
 /** 4096, 4_096, 4,096, 32k (× 1024), 1M (× 1024²): a number of tokens. */
 export function tokenCount(text: string): number {
@@ -57,4 +57,9 @@ export function seedNumber(text: string): number {
     throw new InvalidArgumentError("expected an integer from 0 to 2^53 - 1.");
   }
   return Number(text);
+}
+
+/** --lang, of what is printed. */
+export function languageOption(of: string): Option {
+  return new Option("--lang <language>", `language of ${of}`).choices(["en", "zh-TW"]).default("en");
 }

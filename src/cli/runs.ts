@@ -2,7 +2,7 @@
 
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import {
   type CompareIdentity,
   compareResult,
@@ -17,6 +17,7 @@ import {
 } from "../evaluation/index.ts";
 import { compareText } from "./compare-table.ts";
 import { runsFolder, session } from "./evaluation-run.ts";
+import { languageOption } from "./options.ts";
 import { palette } from "./terminal.ts";
 
 interface JsonFlag {
@@ -54,7 +55,7 @@ Examples:
     .argument("<first>", "a run folder")
     .argument("<second>", "another")
     .option("--json", "print one JSON document")
-    .addOption(new Option("--lang <language>", "language of what is printed").choices(["en", "zh-TW"]).default("en"))
+    .addOption(languageOption("what is printed"))
     .action(diff);
 }
 

@@ -15,6 +15,7 @@ import {
 import { isRecord } from "../evaluation/run-folder/json.ts";
 import type { BuiltInModels } from "../formats/built-in-models.ts";
 import { FormatError, type ModelSource } from "../formats/index.ts";
+import { BusyError, expectKeys } from "./api.ts";
 import type { RunStore } from "./run-store.ts";
 
 export type AskedModel =
@@ -86,11 +87,6 @@ export class CompareJob {
       this.#watchers.delete(watcher);
     }
   }
-}
-
-/** Another compare runs: the machine is one. */
-export class BusyError extends RangeError {
-  override readonly name: string = "BusyError";
 }
 
 export interface CompareJobsOptions {
@@ -223,12 +219,7 @@ const mostNeedles = 1000;
 
 /** @throws RangeError naming what is missing or of another type */
 export function compareAsk(value: unknown): CompareAsk {
-  if (!isRecord(value)) throw new RangeError("compare: expected an object, got something else");
-  const known = ["model", "text", "target", "strategies", "windows", "needles", "seed"];
-  const unknown = Object.keys(value).find((key) => !known.includes(key));
-  if (unknown !== undefined) {
-    throw new RangeError(`compare: expected ${known.join(", ")}, got ${JSON.stringify(unknown)}`);
-  }
+  expectKeys("compare", value, ["model", "text", "target", "strategies", "windows", "needles", "seed"]);
   const { text, target, strategies } = value;
   if (!isRecord(text) || typeof text.name !== "string" || typeof text.text !== "string") {
     throw new RangeError("compare: expected a text with a name, got none");

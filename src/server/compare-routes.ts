@@ -10,25 +10,16 @@
 //   DELETE /api/compare/JOB           cancels it; its rows are kept
 
 import { availableParallelism } from "node:os";
-import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
-import { stream } from "hono/streaming";
+import { Hono } from "hono";
 import { planCompare, strategyChoices, targetLength } from "../evaluation/index.ts";
 import { isRecord } from "../evaluation/run-folder/json.ts";
-import { FormatError } from "../formats/index.ts";
 import { openModel } from "../formats/open-model.ts";
-import { askedModel, BusyError, type CompareJobs, compareAsk } from "./compare-jobs.ts";
-
-/** Of a request: a text, and little else. */
-const mostBytes = 128 * 2 ** 20;
+import { asked, boundedBody, jsonLines, noStore } from "./api.ts";
+import { askedModel, type CompareJobs, compareAsk } from "./compare-jobs.ts";
 
 export function compareRoutes(jobs: CompareJobs): Hono {
   const app = new Hono();
-  app.use(async (c, next) => {
-    c.header("cache-control", "no-store");
-    await next();
-  });
-  app.use(bodyLimit({ maxSize: mostBytes, onError: (c) => c.text("expected a request of at most 128 MB\n", 413) }));
+  app.use(noStore, boundedBody);
   app.post("/model", (c) =>
     asked(c, async (body) => {
       const { model, target } = isRecord(body) ? body : {};
@@ -56,14 +47,7 @@ export function compareRoutes(jobs: CompareJobs): Hono {
   app.get("/:job/events", (c) => {
     const job = jobs.get(c.req.param("job"));
     if (job === null) return c.text("no such job\n", 404);
-    c.header("content-type", "application/jsonl; charset=utf-8");
-    return stream(c, async (out) => {
-      const events = job.events();
-      for await (const event of events) {
-        if (out.aborted) return;
-        await out.write(`${JSON.stringify(event)}\n`);
-      }
-    });
+    return jsonLines(c, job.events());
   });
   app.delete("/:job", (c) => {
     const job = jobs.get(c.req.param("job"));
@@ -72,17 +56,4 @@ export function compareRoutes(jobs: CompareJobs): Hono {
     return c.json({ cancelled: true });
   });
   return app;
-}
-
-async function asked(c: Context, reply: (body: unknown) => Promise<object>): Promise<Response> {
-  try {
-    const body: unknown = await c.req.json().catch(() => {
-      throw new RangeError("expected a request in JSON, got something else");
-    });
-    return c.json(await reply(body));
-  } catch (error) {
-    if (error instanceof BusyError) return c.text(`${error.message}\n`, 409);
-    if (error instanceof RangeError || error instanceof FormatError) return c.text(`${error.message}\n`, 422);
-    throw error;
-  }
 }

@@ -19,6 +19,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { RunSession } from "../evaluation/index.ts";
 import { type BuiltInModels, packagedModels } from "../formats/built-in-models.ts";
 import { opened } from "../formats/model-files.ts";
+import { noStore } from "./api.ts";
 import { CompareJobs } from "./compare-jobs.ts";
 import { compareRoutes } from "./compare-routes.ts";
 import { guard, hasToken, tokenGuard } from "./guard.ts";
@@ -134,20 +135,16 @@ interface LabParts {
 function labApp({ page, models, store, jobs, trainings, token, port }: LabParts): Hono {
   const app = new Hono();
   app.use(guard(port));
-  app.get("/api/lab", (c) => {
-    c.header("cache-control", "no-store");
-    return c.json({ version: packageJson.version, hasToken: hasToken(c.req.raw.headers, token) });
-  });
+  app.get("/api/lab", noStore, (c) =>
+    c.json({ version: packageJson.version, hasToken: hasToken(c.req.raw.headers, token) }),
+  );
   app.route("/api/runs", runRoutes(store, packageJson.version));
   app.use("/api/compare/*", tokenGuard(token));
   app.route("/api/compare", compareRoutes(jobs));
   app.use("/api/train/*", tokenGuard(token));
   app.route("/api/train", trainingRoutes(trainings));
   app.all("/api/*", (c) => c.notFound());
-  app.get("/models/index.json", async (c) => {
-    c.header("cache-control", "no-store");
-    return c.json(await models.names());
-  });
+  app.get("/models/index.json", noStore, async (c) => c.json(await models.names()));
   app.get("/models/*", async (c) => {
     const [, name, file, ...rest] = pathParts(new URL(c.req.url).pathname) ?? [];
     if (name === undefined || file === undefined || rest.length > 0) return c.notFound();

@@ -15,6 +15,7 @@ import {
   visibleData,
   visibleText,
 } from "../evaluation/index.ts";
+import { noStore } from "./api.ts";
 import type { RunStore } from "./run-store.ts";
 
 /** Runs that one report or page holds at most. */
@@ -22,10 +23,7 @@ const mostRuns = 12;
 
 export function runRoutes(store: RunStore, version: string): Hono {
   const app = new Hono();
-  app.use(async (c, next) => {
-    c.header("cache-control", "no-store");
-    await next();
-  });
+  app.use(noStore);
   app.get("/", async (c) => {
     // An id stays as it is: it is what a run is asked for by.
     const runs = (await store.list()).map(({ id, ...facts }) => ({ id, ...visibleData(facts) }));

@@ -14,6 +14,7 @@ import {
 } from "../evaluation/live-training.ts";
 import { isRecord } from "../evaluation/run-folder/json.ts";
 import { type TaskName, type TrainingRecipe, taskNames, trainingRecipe } from "../training/index.ts";
+import { expectKeys } from "./api.ts";
 
 /** Small models have no work for more. */
 const mostThreads = 4;
@@ -115,12 +116,7 @@ export function trainingQuestion(
   value: unknown,
   text: { readonly train: Uint8Array; readonly validation: Uint8Array } | null,
 ): TrainingQuestion {
-  if (!isRecord(value)) throw new RangeError("train: expected an object, got something else");
-  const known = ["recipe", "held", "task", "sizes"];
-  const unknown = Object.keys(value).find((key) => !known.includes(key));
-  if (unknown !== undefined) {
-    throw new RangeError(`train: expected ${known.join(", ")}, got ${JSON.stringify(unknown)}`);
-  }
+  expectKeys("train", value, ["recipe", "held", "task", "sizes"]);
   const { recipe, held, task, sizes } = value;
   if (!isRecord(recipe)) throw new RangeError("train: expected a recipe, got none");
   if (typeof held !== "boolean") throw new RangeError("train: expected held as true or false, got something else");

@@ -5,49 +5,35 @@
 //   POST   /api/train/JOB/ask    { ask }: hold, resume, step, drop, stop, model
 
 import { type Context, Hono } from "hono";
-import { bodyLimit } from "hono/body-limit";
-import { stream } from "hono/streaming";
+import { answerOrRefusal, asked, boundedBody, jsonLines, noStore } from "./api.ts";
 import { type TrainingJob, type TrainingJobs, trainingAsk, trainingQuestion } from "./training-jobs.ts";
-
-/** Of a request: a text, and little else. */
-const mostBytes = 128 * 2 ** 20;
 
 export function trainingRoutes(jobs: TrainingJobs): Hono {
   const app = new Hono();
-  app.use(async (c, next) => {
-    c.header("cache-control", "no-store");
-    await next();
-  });
-  app.use(bodyLimit({ maxSize: mostBytes, onError: (c) => c.text("expected a request of at most 128 MB\n", 413) }));
-  app.post("/", async (c) => {
-    let job: TrainingJob;
-    try {
-      job = jobs.start(await questionOf(c));
-    } catch (error) {
-      if (error instanceof RangeError) return c.text(`${error.message}\n`, 422);
-      throw error;
-    }
-    c.header("content-type", "application/jsonl; charset=utf-8");
-    return stream(c, async (out) => {
-      out.onAbort(() => void jobs.end(job));
-      await out.write(`${JSON.stringify({ kind: "job", job: job.id })}\n`);
-      for await (const word of job.words()) await out.write(`${JSON.stringify(word)}\n`);
-    });
-  });
+  app.use(noStore, boundedBody);
+  app.post("/", (c) =>
+    answerOrRefusal(c, async () => {
+      const job = jobs.start(await questionOf(c));
+      return jsonLines(c, named(job), () => void jobs.end(job));
+    }),
+  );
   app.post("/:job/ask", async (c) => {
     const job = jobs.get(c.req.param("job"));
     if (job === null) return c.text("no such job\n", 404);
-    try {
-      const ask = trainingAsk(await c.req.json().catch(() => undefined));
+    return asked(c, async (body) => {
+      const ask = trainingAsk(body);
       // A held training answers at once, one in a step after it: nobody has to wait for that.
       void job.ask(ask);
-      return c.json({ asked: ask });
-    } catch (error) {
-      if (error instanceof RangeError) return c.text(`${error.message}\n`, 422);
-      throw error;
-    }
+      return { asked: ask };
+    });
   });
   return app;
+}
+
+/** What a job says, its name first. */
+async function* named(job: TrainingJob): AsyncGenerator<object> {
+  yield { kind: "job", job: job.id };
+  yield* job.words();
 }
 
 async function questionOf(c: Context): Promise<ReturnType<typeof trainingQuestion>> {

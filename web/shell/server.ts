@@ -1,7 +1,7 @@
 // The lab's own server: whether there is one, the token that lets this page write, and questions to it. The same page also
 // stands on servers that only hand out files.
 
-import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 
 export interface LabServer {
   readonly version: string;
@@ -12,6 +12,8 @@ export interface LabServer {
 const found: Signal<LabServer | null | undefined> = signal(undefined);
 /** null: nothing but files is served; undefined: not known yet. */
 export const server: ReadonlySignal<LabServer | null | undefined> = found;
+/** Whether there is one that this page may give work to. */
+export const mayUseServer: ReadonlySignal<boolean> = computed(() => found.value?.hasToken === true);
 
 const tokenHeader = "x-longhand-token";
 let token = "";

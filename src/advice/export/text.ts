@@ -22,17 +22,17 @@ const engineNames: { readonly [T in ExportTarget]: string } = {
 
 /** How a language is said and folded. */
 interface Speech {
-  readonly language: Language;
   say(en: string, chinese: string): string;
-  fold(text: string): string[];
+  /** Lines that leave room for an indent. */
+  fold(text: string, indent?: number): string[];
   note(note: ExportNote): string;
 }
 
-function speech(language: Language, columns: number): Speech {
+function speech(language: Language, width: number): Speech {
+  const columns = Math.max(40, Math.min(width, 120));
   return {
-    language,
     say: (en, chinese) => (language === "en" ? en : chinese),
-    fold: (text) => (language === "en" ? wrap(text, columns) : wrapWide(text, columns)),
+    fold: (text, indent = 0) => (language === "en" ? wrap : wrapWide)(text, columns - indent),
     // What an engine's source says is told by its kind; the sentence itself is English.
     note: (note) =>
       language === "en" || note.values.detail === undefined
@@ -48,9 +48,8 @@ export function exportText(
   width = 80,
   language: Language = "en",
 ): string {
-  const columns = Math.max(40, Math.min(width, 120));
-  const { say, fold, note: said } = speech(language, columns);
-  const narrow = speech(language, columns - 2);
+  const spoken = speech(language, width);
+  const { say, fold, note: said } = spoken;
   const lines: string[] = [];
   const { bold, dim } = palette;
   const length = number(made.length);
@@ -61,7 +60,7 @@ export function exportText(
     lines.push(say(`trained at ${trained} tokens`, `訓練長度是 ${trained} 個 token`));
   }
   lines.push("");
-  for (const group of made.groups) lines.push(...groupLines(group, made, palette, columns, language));
+  for (const group of made.groups) lines.push(...groupLines(group, made, palette, spoken));
   if (made.nearest !== null) {
     const engine = engineNames[made.to];
     const nearest = said(made.nearest);
@@ -93,7 +92,7 @@ export function exportText(
     ),
   );
   for (const note of made.notes) {
-    const [first = "", ...rest] = narrow.fold(said(note));
+    const [first = "", ...rest] = fold(said(note), 2);
     lines.push(dim(`· ${first}`), ...rest.map((line) => dim(`  ${line}`)));
   }
   if (made.patch !== null && made.files.some(({ content }) => content === null)) {
@@ -134,14 +133,7 @@ export function exportText(
 
 type Say = Speech["say"];
 
-function groupLines(
-  group: ExportedGroup,
-  made: EngineExport,
-  palette: Palette,
-  columns: number,
-  language: Language,
-): string[] {
-  const { say, fold, note } = speech(language, columns);
+function groupLines(group: ExportedGroup, made: EngineExport, palette: Palette, { say, fold, note }: Speech): string[] {
   const { layers } = group;
   const some = layers.length === 1 ? say(`layer ${layers[0]}`, `第 ${layers[0]} 層`) : null;
   const where = group.layerType ?? some ?? say(`${layers.length} layers`, `${layers.length} 層`);
@@ -155,10 +147,7 @@ function groupLines(
   const score = group.scoreFactor === 1 ? "" : say(`, attention scores × ${factor}`, `，注意力分數 × ${factor}`);
   if (group.exact) {
     const asked = askedText(made, say);
-    const narrow = speech(language, columns - 2);
-    const [first = "", ...rest] = narrow.fold(
-      say(`${where}: exactly ${asked}${score}`, `${where}：正是${asked}${score}`),
-    );
+    const [first = "", ...rest] = fold(say(`${where}: exactly ${asked}${score}`, `${where}：正是${asked}${score}`), 2);
     return [`${palette.good("✓")} ${first}`, ...rest.map((line) => `  ${line}`)];
   }
   const off = percent(group.frequencyDifference ?? 0);
@@ -217,7 +206,7 @@ export function verificationText(
   width = 80,
   language: Language = "en",
 ): string {
-  const { say, fold } = speech(language, Math.max(40, Math.min(width, 120)));
+  const { say, fold } = speech(language, width);
   const lines = [palette.bold(say(`Verified in ${verified.engine}`, `在 ${verified.engine} 驗證`))];
   lines.push(
     palette.dim(

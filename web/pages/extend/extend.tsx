@@ -10,7 +10,7 @@ import { RunShown } from "../../parts/run-view.tsx";
 import { addressWith, visit } from "../../shell/address.ts";
 import { short, whole } from "../../shell/numbers.ts";
 import { words } from "../../shell/preferences.ts";
-import { server } from "../../shell/server.ts";
+import { mayUseServer } from "../../shell/server.ts";
 import "./extend.css";
 import {
   builtIns,
@@ -95,7 +95,7 @@ function ModelChoice(): JSX.Element {
   if (own !== undefined || reader.value === "file") {
     options.push({ value: "file", label: text.file(own?.name ?? "—") });
   }
-  if (server.value?.hasToken || reader.value === "path") options.push({ value: "path", label: text.path });
+  if (mayUseServer.value || reader.value === "path") options.push({ value: "path", label: text.path });
   // A link may name a model before the list of them has come.
   if (!options.some(({ value }) => value === reader.value)) options.push({ value: reader.value, label: reader.value });
   return <Choice label={text.model} value={reader} options={options} />;
@@ -107,7 +107,7 @@ function WhereChoice(): JSX.Element {
   const text = words.value.extend;
   const options: Option[] = [{ value: "page", label: text.wherePage }];
   if (mayHaveAdapter()) options.push({ value: "gpu", label: text.whereGpu });
-  if (server.value?.hasToken) options.push({ value: "server", label: text.whereServer });
+  if (mayUseServer.value) options.push({ value: "server", label: text.whereServer });
   return reader.value === "path" ? (
     <Choice label={text.where} value={serverOnly} options={[{ value: "server", label: text.whereServer }]} />
   ) : (
@@ -127,12 +127,7 @@ function PathField(): JSX.Element {
   const text = words.value.extend;
   return (
     <div class="extend-path">
-      <TextField
-        label={text.pathLabel}
-        value={path}
-        hint={server.value?.hasToken ? text.pathHint : text.pathToken}
-        wide
-      />
+      <TextField label={text.pathLabel} value={path} hint={mayUseServer.value ? text.pathHint : text.pathToken} wide />
     </div>
   );
 }
@@ -441,7 +436,7 @@ function Keep(): JSX.Element {
           {text.inRuns}
         </a>
       )}
-      {run !== null && server.value?.hasToken && now.view?.section.complete === false ? (
+      {run !== null && mayUseServer.value && now.view?.section.complete === false ? (
         <button type="button" onClick={() => void resume(run)}>
           {text.goOn}
         </button>

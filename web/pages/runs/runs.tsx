@@ -11,7 +11,7 @@ import { RunShown, Verdict } from "../../parts/run-view.tsx";
 import { visit } from "../../shell/address.ts";
 import { whole } from "../../shell/numbers.ts";
 import { language, words } from "../../shell/preferences.ts";
-import { server } from "../../shell/server.ts";
+import { mayUseServer } from "../../shell/server.ts";
 import "./runs.css";
 import {
   choose,
@@ -234,10 +234,7 @@ function Downloads(): JSX.Element {
       >
         {copied.value ? text.copied : text.copyLink}
       </button>
-      {ids.length === 1 &&
-      views[0]?.section.kind === "compare" &&
-      !views[0].section.complete &&
-      server.value?.hasToken ? (
+      {ids.length === 1 && views[0]?.section.kind === "compare" && !views[0].section.complete && mayUseServer.value ? (
         <button type="button" onClick={() => visit({ page: "extend", run: ids[0]! })}>
           {text.goOn}
         </button>

@@ -21,7 +21,7 @@ import { createTask, taskLength } from "../../../src/training/tasks/index.ts";
 import { mayHaveAdapter } from "../../parts/adapter.ts";
 import { download } from "../../parts/download.ts";
 import { parameter } from "../../shell/address.ts";
-import { server } from "../../shell/server.ts";
+import { mayUseServer } from "../../shell/server.ts";
 import { inWorker, onServer, type Place } from "./places.ts";
 
 const encodingsText: Signal<string> = parameter("train", "rope,alibi,none");
@@ -34,7 +34,8 @@ export const batch: Signal<string> = parameter("batch", "");
 export const source: Signal<string> = parameter("on", "text");
 export const largest: Signal<string> = parameter("largest", "10");
 export const device: Signal<string> = parameter("device", "wasm");
-export const mayUseServer: ReadonlySignal<boolean> = computed(() => server.value?.hasToken === true);
+/** Whether the next runs are the server's: it is chosen, and may be used. */
+export const onTheServer: ReadonlySignal<boolean> = computed(() => device.value === "server" && mayUseServer.value);
 /** A text of one's own; it stays in this page. */
 export const ownText: Signal<{ readonly name: string; readonly bytes: Uint8Array } | null> = signal(null);
 
@@ -127,10 +128,9 @@ let nextId = 0;
 function startRun(recipe: TrainingRecipe, data: TrainingData, models: number, held: boolean): Run {
   const question = { recipe, data, held };
   const heard = (word: TrainingWord): void => soon(() => hear(run, word));
-  const place: Place =
-    device.value === "server" && mayUseServer.value
-      ? onServer(question, heard)
-      : inWorker(question, device.value === "webgpu" && mayHaveAdapter() ? "webgpu" : "wasm", models, heard);
+  const place: Place = onTheServer.value
+    ? onServer(question, heard)
+    : inWorker(question, device.value === "webgpu" && mayHaveAdapter() ? "webgpu" : "wasm", models, heard);
   const run: Run = {
     id: nextId++,
     encoding: recipe.encoding[0]!,

@@ -8,7 +8,7 @@ import { Choice, Switch, TextField } from "../../parts/controls.tsx";
 import { useDropping } from "../../parts/dropping.ts";
 import { short, whole } from "../../shell/numbers.ts";
 import { words } from "../../shell/preferences.ts";
-import { findServer } from "../../shell/server.ts";
+import { findServer, mayUseServer } from "../../shell/server.ts";
 import { Chart, type Curve } from "./chart.tsx";
 import {
   active,
@@ -18,7 +18,7 @@ import {
   device,
   largest,
   length,
-  mayUseServer,
+  onTheServer,
   ownText,
   plan,
   type Run,
@@ -150,7 +150,7 @@ function Settings(): JSX.Element {
           ]}
         />
       </div>
-      {device.value === "server" && !mayUseServer.value ? <p class="hint">{text.noServer}</p> : null}
+      {device.value === "server" && !onTheServer.value ? <p class="hint">{text.noServer}</p> : null}
       {task.value === null ? <TextSource /> : null}
       <details class="train-more">
         <summary>{text.more}</summary>
@@ -165,7 +165,7 @@ function Settings(): JSX.Element {
           {error}
         </p>
       )}
-      {chosen.value.length > cores && device.value !== "server" ? (
+      {chosen.value.length > cores && !onTheServer.value ? (
         <p class="hint">{text.tooMany(chosen.value.length, cores)}</p>
       ) : null}
       {chosen.value.length === 0 ? <p class="hint">{text.nothingChosen}</p> : null}
@@ -271,7 +271,7 @@ function TextSource(): JSX.Element {
             {text.useSample}
           </button>
         )}
-        <small>{device.value === "server" && mayUseServer.value ? text.textNoteServer : text.textNote}</small>
+        <small>{onTheServer.value ? text.textNoteServer : text.textNote}</small>
       </fieldset>
       <details class="train-more">
         <summary>{text.paste}</summary>
