@@ -13,6 +13,7 @@ import {
   referenceBackend,
 } from "../../src/engine/index.ts";
 import { checkpoint } from "../support/checkpoints.ts";
+import { largestDifference } from "../support/largest-difference.ts";
 
 const backends = [
   ["reference", referenceBackend, 6],
@@ -23,13 +24,6 @@ const backends = [
 const tokens = (min: number, max: number) =>
   fc.array(fc.integer({ min: 3, max: 89 }), { minLength: min, maxLength: max });
 const scaling = fc.constantFrom("none", "linear:3", "ntk:4", "yarn:4", "llama3:8", "dynamic:4", "dynamic-yarn", "drop");
-
-function largestDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
-  expect(a.length).toBe(b.length);
-  let largest = 0;
-  for (let i = 0; i < a.length; i++) largest = Math.max(largest, Math.abs(a[i]! - b[i]!));
-  return largest;
-}
 
 describe.each(backends)("%s", (_, backend, numRuns) => {
   const options = { numRuns };

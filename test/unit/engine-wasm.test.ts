@@ -13,15 +13,10 @@ import {
 import type { Graph } from "../../src/graph/index.ts";
 import { parseStrategy } from "../../src/models/index.ts";
 import { checkpoint } from "../support/checkpoints.ts";
+import { largestDifference } from "../support/largest-difference.ts";
 
 const models = resolve(import.meta.dirname, "../../models");
 const tokens = Int32Array.from({ length: 700 }, (_, i) => (i * i * 31 + (i >> 3) * 7 + (i % 13)) & 255);
-
-function largestDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
-  let largest = 0;
-  for (let i = 0; i < a.length; i++) largest = Math.max(largest, Math.abs(a[i]! - b[i]!));
-  return largest;
-}
 
 describe.each(["longhand-rope", "longhand-alibi"])("%s on WebAssembly", (name) => {
   let wasm: LanguageModel;

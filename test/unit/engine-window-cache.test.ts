@@ -11,17 +11,13 @@ import {
   type Session,
 } from "../../src/engine/index.ts";
 import { checkpoint } from "../support/checkpoints.ts";
+import { largestDifference } from "../support/largest-difference.ts";
 import { seededRandom } from "../support/random-ids.ts";
 
 const window = 24;
 /** Longer than the caches by far; one pass over all of it fits a chunk of the default size. */
 const length = 300;
 const ids = seededRandom(3, length, 96);
-
-function largestDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
-  expect(a.length).toBe(b.length);
-  return Array.from(a).reduce((most, x, i) => Math.max(most, Math.abs(x - b[i]!)), 0);
-}
 
 /** A backend that keeps its sessions in sight. */
 function watched(backend: Backend, sessions: Session[]): Backend {
